@@ -95,9 +95,9 @@ int train(const CommandLine& command, const std::vector<std::string>& words, Mpi
   FailureStatus failure(directory.run, all_hosts);
   Machine machine;
   std::unique_ptr<Communicator> control;
-  const FailureAudience audience{
+  const FailureContext context{
       .control = all_hosts, .lease = directory.lease.get(), .on_gpu = config.device == DeviceType::cuda};
-  return told(audience, [&] {
+  return run_reporting_failure(context, [&] {
     set_up(machine, command, config, mpi, all_hosts);
     control = make_traced(std::move(hosts), machine.traces(config).communication);
     return run_training(config, {.mesh = *machine.mesh,

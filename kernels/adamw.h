@@ -35,8 +35,8 @@ struct AdamWUpdate {
   const float* gradient_scale = nullptr;  ///< device: the clip factor
   const std::uint32_t* skip = nullptr;    ///< device: when non-zero nothing is changed
   StatsOut stats{};                       ///< of the parameter as it is left; non_finite is not used
-  /// Of a GPU, that the update takes at most, each of them whole, so that the others are free for work beside it; 0:
-  /// all. The CPU has no use for it.
+  /// The most multiprocessors of a GPU that the update may take. It takes each of them whole, so that the others are
+  /// free for work beside it; 0 means all. The CPU has no use for it.
   std::int64_t multiprocessors = 0;
 
   std::int64_t bytes_moved() const { return n * (24 + size_of(gradient_dtype)); }

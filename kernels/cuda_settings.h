@@ -34,7 +34,8 @@ struct CudaSettings {
   /// are timed, new ones are added, so that a run with "heuristic" replays them. Empty: the run's own file.
   std::string gemm_plans{};
 
-  /// Of cuDNN's attention. Its choices have no file but the run's own: a run that is deterministic replays none.
+  /// How plans of cuDNN's attention are chosen. Its choices have no file but the run's own: a run that is deterministic
+  /// replays none.
   CudaPlanChoice attention = CudaPlanChoice::automatic;
   DocumentAttention document_attention = DocumentAttention::cudnn;
 

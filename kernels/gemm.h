@@ -47,8 +47,8 @@ struct Gemm {
   /// fp8 on the CPU: the sums of Hopper's tensor cores, bit for bit (kernels/cpu/hopper_multiply.h), instead of fp32.
   /// No effect on other operands, nor on a GPU, which has its own.
   bool emulate_hopper = false;
-  /// Of a GPU, that the algorithm is chosen for, where the others have work beside it; 0: all. The CPU has no use for
-  /// it.
+  /// How many multiprocessors of a GPU the algorithm is chosen for, where other work has the rest; 0 means all. The CPU
+  /// has no use for it.
   std::int64_t multiprocessors = 0;
   void* workspace = nullptr;  ///< KernelTable::gemm_workspace bytes, on gemm_workspace_alignment
   std::int64_t workspace_bytes = 0;
@@ -68,7 +68,7 @@ struct Gemm {
 
 /// What cuBLASLt's documentation asks of the workspace of cublasLtMatmul.
 constexpr std::int64_t gemm_workspace_alignment = 256;
-/// The same for the three matrices of an fp8 product.
+/// What it asks of the three matrices of an fp8 product.
 constexpr std::int64_t float8_matrix_alignment = 16;
 
 /// The rules on scales and on addresses (of inverse scales, of fp8 operands with their result, and of the workspace),

@@ -11,7 +11,8 @@ struct RopeHeads {
   void* x = nullptr;  ///< [batch, seq, count, head_dim]; null: there is nothing to rotate, and stats are left alone
   std::int64_t count = 0;
   StatsOut stats;  ///< of the result
-  /// Of the result, in its place: x is read alone then. The transposed form is [count · head_dim, batch · seq].
+  /// The result in fp8, which is then written in place of x: x is only read. The transposed form is [count · head_dim,
+  /// batch · seq].
   Float8Out float8{};
 
   bool operator==(const RopeHeads&) const = default;
@@ -34,7 +35,7 @@ struct Rope {
   /// It may be before the row, and positions are below seq. Null: a row is one document.
   const std::int32_t* document_begin = nullptr;
 
-  /// Of both tensors, where they are.
+  /// The heads of q and k together, as far as they are there.
   constexpr std::int64_t heads() const { return (q.x == nullptr ? 0 : q.count) + (k.x == nullptr ? 0 : k.count); }
 
   std::int64_t bytes_moved() const {

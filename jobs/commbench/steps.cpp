@@ -10,7 +10,7 @@ namespace {
 
 Communicator& group_of(Mesh& mesh, const std::string& name) {
   for (Communicator* group :
-       {&mesh.world(), &mesh.dp_replicate(), &mesh.shards(), &mesh.tp(), &mesh.dp(), &mesh.replica()}) {
+       {&mesh.world(), &mesh.dp_replicate(), &mesh.fsdp(), &mesh.tp(), &mesh.dp(), &mesh.replica()}) {
     if (group->name() == name) return *group;
   }
   throw internal_error("commbench", "a step has collectives in group \"{}\", which the mesh has not", name);

@@ -13,15 +13,17 @@ namespace {
 
 constexpr int threads = 256;
 
-/// Of updates that have few multiprocessors (AdamWUpdate::multiprocessors). A block of it takes a multiprocessor
-/// whole: its registers leave none for a block of a GEMM. So the blocks lie on as many multiprocessors as they are, and
-/// the GEMMs have the others whole. Blocks of 256 threads would lie on all, one or two on each, and no GEMM would have
-/// room anywhere. Where there are clusters the blocks go in pairs: those of a GEMM want their multiprocessors together
-/// in one of a GPU's clusters of multiprocessors (GPC), of which single blocks might leave each an odd number.
+/// The threads of a block where an update may take few multiprocessors (AdamWUpdate::multiprocessors). Such a block
+/// takes a multiprocessor whole: its registers leave none for a block of a GEMM. So the blocks lie on as many
+/// multiprocessors as they are, and the GEMMs have the others whole. Blocks of 256 threads would lie on all, one or two
+/// on each, and no GEMM would have room anywhere. Where there are clusters the blocks go in pairs: those of a GEMM want
+/// their multiprocessors together in one of a GPU's clusters of multiprocessors (GPC), of which single blocks might
+/// leave each an odd number.
 constexpr int threads_beside = 1024;
 constexpr unsigned blocks_together = 2;
 
-/// Compiled for Blackwell, 64 registers a thread do not do without it: the bits are those of a division by 1.
+/// Says whether there is a variant without the division. On Blackwell it would need more than 64 registers a thread;
+/// the division by 1 that stays there gives the same bits.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
 constexpr bool division_is_left_out = false;
 #else
@@ -94,7 +96,7 @@ __device__ __forceinline__ void update(const Slice& slice, const AdamWFactors& b
   write<full>(slice.parameter + at, e.parameter, count);
 }
 
-/// Of a skipped step only what is measured is read.
+/// A skipped step changes nothing: it only measures the parameter's abs-max.
 __device__ __forceinline__ void measure(const Slice& slice) {
   if (slice.amax == nullptr) return;
   StatsFold fold;

@@ -26,7 +26,7 @@ struct AttentionPlanKey {
   AttentionPass pass = AttentionPass::forward;
   /// This concerns the backward pass alone; the forward pass always gives the same bits.
   bool deterministic = false;
-  /// Of rows of several documents, else 0: how many the plan has places for, and the longest that it takes.
+  /// For rows of several documents, else 0: how many documents the plan has places for, and the longest that it takes.
   std::int64_t documents = 0, longest = 0;
 
   AttentionProblem problem() const { return {shape, pass}; }
@@ -120,7 +120,7 @@ class AttentionPlans {
   std::set<std::string> said_;
 };
 
-/// Those of this process's device.
+/// The plans of this process's device.
 AttentionPlans& device_attention_plans();
 
 /// What AttentionPlan::execute takes.

@@ -13,8 +13,8 @@ namespace octet::cuda {
 /// H100's wants; where there is a GPU the plan says it itself, as it is the only one of its run.
 std::int64_t attention_workspace_bound(const AttentionProblem& problem, bool deterministic);
 
-/// The same of a plan for rows of so many documents, without what Octet puts there itself; for the first proposal of
-/// cuDNN 9.19 for H100s (tests/cuda/attention_test.cpp). A plan that wants more is not used.
+/// The bytes that are kept for a plan for rows of so many documents, without what Octet puts there itself; for the
+/// first proposal of cuDNN 9.19 for H100s (tests/cuda/attention_test.cpp). A plan that wants more is not used.
 std::int64_t document_workspace_bound(const AttentionProblem& problem, std::int64_t places);
 
 }  // namespace octet::cuda

@@ -15,7 +15,7 @@ void* cudnn_library();
 std::size_t cudnn_version();
 /// Why libnvrtc could not be loaded, empty when it could.
 const std::string& why_no_nvrtc();
-/// Of libnvrtc, counted as cuBLASLt's: 130000 for 13.0. Loads it; 0 where there is none.
+/// The version of libnvrtc, counted as cuBLASLt's: 130000 for 13.0. Loads it; 0 where there is none.
 std::size_t nvrtc_version();
 
 /// Opens a library as dlopen does, but names of libcudart give the linked run time, and libnvrtc gives none:

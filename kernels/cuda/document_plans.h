@@ -12,8 +12,8 @@ struct DocumentPlan {
   std::string why_not;
 };
 
-/// Of the settings in force; `places` and `longest` as of PackedDocuments. There is one only if both passes have one,
-/// since they agree on how log-sum-exps lie. `stream` as of AttentionPlans::find.
+/// The plan for the settings in force; `places` and `longest` as of PackedDocuments. There is one only if both passes
+/// have one, since they agree on how log-sum-exps lie. `stream` as of AttentionPlans::find.
 DocumentPlan document_plan(AttentionPlans& plans, const AttentionProblem& problem, std::int64_t places,
                            std::int64_t longest, Stream* stream = nullptr);
 

@@ -55,7 +55,7 @@ struct MeshGroup {
   }
 };
 
-enum class GroupKind : std::uint8_t { world, pp, dp_replicate, shards, cp, tp, dp, replica, losses, stage_replica };
+enum class GroupKind : std::uint8_t { world, pp, dp_replicate, fsdp, cp, tp, dp, replica, losses, stage_replica };
 
 /// All that a mesh has, in the order in which they are made. Those of the same name in a shape are one group.
 inline constexpr std::array<MeshGroup, 10> mesh_groups{{
@@ -100,7 +100,7 @@ class Mesh {
   Communicator& dp_replicate() { return group(GroupKind::dp_replicate); }
   /// dp_shard × cp: the ranks between which FSDP shards. Those of a cp group have different tokens of the same
   /// sequences and the same weights, so that a weight's pieces and its gradient's sum go over both.
-  Communicator& shards() { return group(GroupKind::shards); }
+  Communicator& fsdp() { return group(GroupKind::fsdp); }
   Communicator& cp() { return group(GroupKind::cp); }
   Communicator& tp() { return group(GroupKind::tp); }
   /// dp_replicate × dp_shard: the ranks that see different sequences. Its rank is the index of this rank's part of a

@@ -57,8 +57,8 @@ inline bool counts_gradients(const Mesh& mesh) {
   return mesh.coordinates().dp_replicate == 0;
 }
 
-/// Maximum of wishes to stop or to save: any rank may have been asked, and all do the same.
-inline Communicator& wishes(Communicator& control) {
+/// Maximum of requests to stop or to save: any rank may have been asked, and all do the same.
+inline Communicator& requests(Communicator& control) {
   return control;
 }
 

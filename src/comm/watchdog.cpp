@@ -26,9 +26,9 @@ Current& current() {
   return instance;
 }
 
-std::atomic<Phase> current_phase = Phase::start;  // written by the main thread
+std::atomic<RunPhase> current_phase = RunPhase::start;  // written by the main thread
 
-constexpr std::size_t phases = static_cast<std::size_t>(Phase::count);
+constexpr std::size_t phases = static_cast<std::size_t>(RunPhase::count);
 struct PhaseText {
   const char* name;
   const char* key;  ///< of its limit
@@ -42,10 +42,10 @@ constexpr std::array<PhaseText, phases> phase_texts = {{{"start", "comm.start_ti
 std::array<std::atomic<Clock::duration>, phases> deadlines;
 bool armed = false;  // there is a watchdog; main thread only
 
-const PhaseText& text_of(Phase phase) {
+const PhaseText& text_of(RunPhase phase) {
   return phase_texts[static_cast<std::size_t>(phase)];
 }
-Clock::duration deadline_of(Phase phase) {
+Clock::duration deadline_of(RunPhase phase) {
   return deadlines[static_cast<std::size_t>(phase)];
 }
 
@@ -71,12 +71,12 @@ const OperationScope* exchange_operation(const OperationScope* operation) {
 
 }  // namespace
 
-void enter(Phase phase) {
+void enter(RunPhase phase) {
   current_phase = phase;
 }
 
-PhaseScope::PhaseScope(Phase phase) : outer_(current_phase.exchange(phase)) {}
-PhaseScope::~PhaseScope() {
+RunPhaseScope::RunPhaseScope(RunPhase phase) : outer_(current_phase.exchange(phase)) {}
+RunPhaseScope::~RunPhaseScope() {
   current_phase = outer_;
 }
 

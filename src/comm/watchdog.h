@@ -14,7 +14,7 @@
 namespace octet {
 
 /// Parts of a run that differ in how long an operation may take.
-enum class Phase : std::uint8_t {
+enum class RunPhase : std::uint8_t {
   start,       ///< data is opened, plans are compiled, the first step runs: ranks may be far apart
   step,        ///< all later steps
   checkpoint,  ///< ranks wait for the slowest reader or writer of files
@@ -22,19 +22,19 @@ enum class Phase : std::uint8_t {
   count
 };
 
-/// The phase from now on, outside of any PhaseScope; before the first call it is `start`. Main thread only.
-void enter(Phase phase);
+/// The phase from now on, outside of any RunPhaseScope; before the first call it is `start`. Main thread only.
+void enter(RunPhase phase);
 
 /// Says what phase the main thread is in, as long as it lives. Nests. Main thread only.
-class PhaseScope {
+class RunPhaseScope {
  public:
-  explicit PhaseScope(Phase phase);
-  ~PhaseScope();
-  PhaseScope(const PhaseScope&) = delete;
-  PhaseScope& operator=(const PhaseScope&) = delete;
+  explicit RunPhaseScope(RunPhase phase);
+  ~RunPhaseScope();
+  RunPhaseScope(const RunPhaseScope&) = delete;
+  RunPhaseScope& operator=(const RunPhaseScope&) = delete;
 
  private:
-  Phase outer_;
+  RunPhase outer_;
 };
 
 /// Says what the main thread waits for, as long as it lives: a collective, or anything else that can hang (a read from
@@ -62,7 +62,7 @@ class OperationScope {
   const char* name_;
   std::string_view group_;
   std::string_view unit_;
-  Phase phase_;
+  RunPhase phase_;
   std::int64_t bytes_;
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
   const OperationScope* outer_;

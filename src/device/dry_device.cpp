@@ -50,22 +50,22 @@ class DryStream final : public Stream {
   DryStream(Device& device, DryQueue& queue) : device_(device), queue_(queue) {}
   Device& device() const override { return device_; }
   void record(Event& event) override {
-    Listing::settle("an event is recorded");
+    Listing::flush("an event is recorded");
     std::vector<StreamPiece> after = after_;
     if (last_) after.push_back({this, *last_});
     dynamic_cast<DryEvent&>(event).set(now_, std::move(after));
   }
   void wait(const Event& event) override {
-    Listing::settle("a stream waits for an event");
+    Listing::flush("a stream waits for an event");
     const auto& e = dynamic_cast<const DryEvent&>(event);
     now_ = std::max(now_, e.at());
     for (const StreamPiece& piece : e.after()) {
       if (piece.stream != this && std::ranges::find(after_, piece) == after_.end()) after_.push_back(piece);
     }
   }
-  void synchronize() override { Listing::settle("the host waits for a stream"); }
+  void synchronize() override { Listing::flush("the host waits for a stream"); }
   void skip(const Work& work) override {
-    Listing::settle("a stream is given work that is no kernel of a table");
+    Listing::flush("a stream is given work that is no kernel of a table");
     if (queue_.log == nullptr) return;
     last_ = queue_.pieces++;
     std::vector<std::int64_t> after;
@@ -100,13 +100,13 @@ class DryDevice final : public Device {
 
   /// Never the same twice, so that two buffers never look as if they were one.
   void* allocate(std::int64_t bytes) override {
-    Listing::settle("memory of the device is taken");
+    Listing::flush("memory of the device is taken");
     constexpr std::uintptr_t alignment = 256;
     const std::uintptr_t begin = next_;
     next_ += (static_cast<std::uintptr_t>(bytes) + alignment - 1) / alignment * alignment;
     return reinterpret_cast<void*>(begin);  // NOLINT(performance-no-int-to-ptr): nobody follows it
   }
-  void deallocate(void*, std::int64_t) noexcept override { Listing::settle("memory of the device is freed"); }
+  void deallocate(void*, std::int64_t) noexcept override { Listing::flush("memory of the device is freed"); }
   void* allocate_host(std::int64_t bytes) override {
     void* memory = std::calloc(static_cast<std::size_t>(bytes), 1);
     if (memory == nullptr) throw internal_error("device", "out of memory: {} bytes of the host asked", bytes);
@@ -116,15 +116,15 @@ class DryDevice final : public Device {
 
   void zero(void* memory, std::int64_t bytes, Stream& stream) override {
     if (bytes == 0 || lists_zero(memory, bytes, stream)) return;
-    settle_transfer(bytes);
+    flush_before_transfer(bytes);
   }
-  void copy(void*, const void*, std::int64_t bytes, Stream&) override { settle_transfer(bytes); }
-  void copy_from_host(void*, const void*, std::int64_t bytes, Stream&) override { settle_transfer(bytes); }
-  void copy_to_host(void*, const void*, std::int64_t bytes, Stream&) override { settle_transfer(bytes); }
+  void copy(void*, const void*, std::int64_t bytes, Stream&) override { flush_before_transfer(bytes); }
+  void copy_from_host(void*, const void*, std::int64_t bytes, Stream&) override { flush_before_transfer(bytes); }
+  void copy_to_host(void*, const void*, std::int64_t bytes, Stream&) override { flush_before_transfer(bytes); }
 
  private:
-  static void settle_transfer(std::int64_t bytes) noexcept {
-    if (bytes > 0) Listing::settle("memory is copied");
+  static void flush_before_transfer(std::int64_t bytes) noexcept {
+    if (bytes > 0) Listing::flush("memory is copied");
   }
 
   DeviceType type_, workspaces_;

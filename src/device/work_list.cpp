@@ -46,7 +46,7 @@ const char* Listing::end() {
   return why_;
 }
 
-void Listing::settle_now(const char* why) noexcept {
+void Listing::flush_now(const char* why) noexcept {
   current_ = nullptr;
   why_ = why;
   try {

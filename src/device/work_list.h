@@ -62,7 +62,7 @@ class WorkList {
 /// go to `list` and are not done. One at a time.
 ///
 /// What cannot be listed must still come behind what was: a wait, an event, a copy, memory that is taken or freed, or a
-/// library that wants the stream's handle. Devices and streams call settle() before it. The work of the list is then
+/// library that wants the stream's handle. Devices and streams call flush() before it. The work of the list is then
 /// done, and all that follows is done at once, as if there were no listing.
 class Listing {
  public:
@@ -71,8 +71,8 @@ class Listing {
   Listing(const Listing&) = delete;
   Listing& operator=(const Listing&) = delete;
 
-  /// Ends it. Returns null where all work stands in the list, else why it was settled; the list is then empty. Throws
-  /// what settling threw.
+  /// Ends it. Returns null where all work stands in the list, else why it was flushed; the list is then empty. Throws
+  /// what flushing threw.
   const char* end();
 
   /// The list to which the calling thread's work for that stream goes; null where it is to be done.
@@ -80,12 +80,12 @@ class Listing {
     return current_ != nullptr && &current_->stream_ == &stream ? &current_->list_ : nullptr;
   }
   /// `why`, a literal, says what cannot be listed. Costs a look at a thread's variable where nothing is listed.
-  static void settle(const char* why) noexcept {
-    if (current_ != nullptr) current_->settle_now(why);
+  static void flush(const char* why) noexcept {
+    if (current_ != nullptr) current_->flush_now(why);
   }
 
  private:
-  void settle_now(const char* why) noexcept;
+  void flush_now(const char* why) noexcept;
 
   inline static thread_local Listing* current_ = nullptr;
   Stream& stream_;

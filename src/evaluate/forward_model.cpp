@@ -31,10 +31,10 @@ ForwardModel::ForwardModel(LlamaSettings settings, Mesh& mesh, Stream& stream)
       kernels_(kernels_of(stream)),
       exchange_(mesh.tp()),
       llama_(settings_, stream, exchange_, nullptr),
-      layout_(llama_.parameters(), mesh.shards().rank(), mesh.shards().size()),
+      layout_(llama_.parameters(), mesh.fsdp().rank(), mesh.fsdp().size()),
       master_(layout_, stream.device(), stream, Purpose::parameters),
       scales_(llama_.parameters(), layout_, stream.device(), stream, llama_.scaling(), llama_.recipe().power_of_two()),
-      weights_(llama_.parameters(), master_, scales_, mesh.shards(), reductions::gathered_weight_amax(mesh), stream,
+      weights_(llama_.parameters(), master_, scales_, mesh.fsdp(), reductions::gathered_weight_amax(mesh), stream,
                fsdp_options_of(settings_)) {}
 
 void ForwardModel::weights_written() {

@@ -13,19 +13,19 @@ Tensor take_rows(Arena& arena, DType dtype, const BatchShape& shape, std::int64_
 /// gives that of the input's cast.
 template <typename Scale>
 LinearInput take_input(Arena& high, Arena& quantized, const LinearGroup& group, const BatchShape& shape, bool gathered,
-                       std::int64_t columns, bool turned, Scale&& scale, bool keep_high = false) {
+                       std::int64_t columns, bool transposed, Scale&& scale, bool keep_high = false) {
   const auto place = [&](Arena& arena, DType dtype) {
     return gathered ? take_rows(arena, dtype, shape, columns) : take(arena, dtype, shape.tokens(), columns);
   };
   LinearInput x;
   x.keep_high = keep_high || group.reads_high();
-  x.keep_all = gathered && shape.keep_gathered;
+  x.keep_gathered = gathered && shape.keep_gathered;
   const std::int64_t rows = gathered ? shape.rows() : shape.tokens();
   x.high = x.keep_high ? place(high, shape.storage) : Tensor{nullptr, shape.storage, {rows, columns}, nullptr};
   if (group.casts_first()) {
-    if (turned && !(gathered && shape.part.count > 1)) {
+    if (transposed && !(gathered && shape.part.count > 1)) {
       x.quantized = {nullptr, Recipe::input_format, {rows, columns}, nullptr};
-      x.turned = take(quantized, Recipe::input_format, columns, rows);
+      x.transposed = take(quantized, Recipe::input_format, columns, rows);
     } else {
       x.quantized = place(quantized, Recipe::input_format);
     }
@@ -47,13 +47,14 @@ BlockActivations BlockActivations::allocate(const ActivationPlaces& places, cons
   const std::int64_t n = shape.tokens(), rows = shape.rows();
   const DType t = shape.storage;
   const auto scale = [&](BlockInput i) { return [&, i] { return scales.input(i, places.kept); }; };
-  // A GEMM that runs again reads the input as forward did: what is kept for it is not turned.
-  const auto turned = [&](Activation of, ActivationSet outputs) {
-    return places.turned && !(places.keep.has(of) && (~places.keep).has_any(outputs));
+  // A GEMM that runs again reads the input as forward did: what is kept for it is not transposed.
+  const auto transposed = [&](Activation of, ActivationSet outputs) {
+    return places.keep_transposed && !(places.keep.has(of) && (~places.keep).has_any(outputs));
   };
   const auto input = [&](Activation a, BlockInput number, const LinearGroup& group, bool gathered, std::int64_t columns,
                          ActivationSet outputs) {
-    return take_input(places.of(a), places.of(a), group, shape, gathered, columns, turned(a, outputs), scale(number));
+    return take_input(places.of(a), places.of(a), group, shape, gathered, columns, transposed(a, outputs),
+                      scale(number));
   };
   BlockActivations a;
   // First in their arenas: a block reads its predecessor's h_middle while it makes what comes after it.
@@ -67,7 +68,7 @@ BlockActivations BlockActivations::allocate(const ActivationPlaces& places, cons
   a.v = take(places.of(Activation::v), t, n, model.kv_dim());
   a.log_sum_exp = places.of(attention_output).allocate<float>(n * model.heads);
   a.x_wo = take_input(places.of(attention_output), places.of(attention_cast), linears.wo, shape, false, model.q_dim(),
-                      turned(attention_cast, {residual}), scale(input_of_wo),
+                      transposed(attention_cast, {residual}), scale(input_of_wo),
                       true);  // attention's backward reads its output
   a.inverse_rms_ffn = places.of(ffn_input).allocate<float>(rows);
   a.x_ffn = input(ffn_input, input_of_w1_w3, linears.w1_w3, true, model.dim, {Activation::gate, Activation::up});

@@ -25,9 +25,9 @@ struct ActivationPlaces {
   Arena& kept;    ///< of what the block keeps from forward to backward
   Arena& shared;  ///< of the rest, which blocks make in the same memory one after the other
   ActivationSet keep = ActivationSet::all();
-  /// The fp8 inputs of linears that are not gathered are turned (LinearInput::is_turned): for training, where kernels
-  /// read along k only.
-  bool turned = false;
+  /// Fp8 inputs of linears are kept transposed unless they are gathered (LinearInput::keeps_transposed): for training,
+  /// where kernels read along k only.
+  bool keep_transposed = false;
   Arena& of(Activation a) const { return keep.has(a) ? kept : shared; }
 };
 

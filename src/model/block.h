@@ -45,7 +45,7 @@ void block_recompute(const BlockPass& pass, int unit, std::span<const Tensor> we
 /// the linears, in the storage dtype with the scales of their casts, and the gradients of the norms, which come with
 /// those of the inputs. Of the output gradients all but w2's lie in the memory of activations that nobody reads any
 /// more: a.gate, a.up, a.h_middle, a.q, a.k and a.v. The inputs of the linears have to stay.
-struct LateGradients {
+struct DeferredGradients {
   Arena* arena = nullptr;  ///< of scales
   OutputGradient w2{};     ///< its dy: a place [r, dim], which block_backward fills
   OutputGradient gate{}, up{}, wo{}, q{}, k{}, v{};
@@ -55,17 +55,18 @@ struct LateGradients {
 /// `transposed`: copies of the weights (WeightProvider::transposed), or none.
 /// `dh` [n, dim] is the gradient of the block's result, which is w2's output gradient. dh.dy is overwritten with that
 /// of the block's input; what the block below wants to know of it goes to where `below` says, if anywhere. Uses up
-/// a.gate and a.up. With `late` no weight gradient is made, `gradients` is empty, and a is used up but for the inputs.
+/// a.gate and a.up. With `deferred` no weight gradient is made, `gradients` is empty, and a is used up but for the
+/// inputs.
 void block_backward(const BlockPass& pass, int unit, std::span<const Tensor> weights,
                     std::span<const Tensor> transposed, std::span<const GradientTarget> gradients, BlockActivations& a,
-                    const OutputGradient& dh, const OutputGradient& below = {}, LateGradients* late = nullptr);
+                    const OutputGradient& dh, const OutputGradient& below = {}, DeferredGradients* deferred = nullptr);
 /// The rest of such a backward: the bits of one that makes all at once.
 void block_weight_gradients(const BlockPass& pass, std::span<const GradientTarget> gradients, BlockActivations& a,
-                            const LateGradients& late);
+                            const DeferredGradients& deferred);
 
 /// A linear's output gradient that will be in dy, with its fp8 forms in `arena` if it is cast before it gets there; the
-/// transposed one if kernels read along k and the producer `turns`.
+/// transposed one too with `transposed`: where kernels read along k and the producer can write it.
 OutputGradient output_gradient(const LinearRecipe& linear, const Tensor& dy, const QuantScale& scale, Arena& arena,
-                               bool turned);
+                               bool transposed);
 
 }  // namespace octet

@@ -14,18 +14,18 @@ struct Backward {
   int unit;
   std::span<const Tensor> weights, transposed;
   std::span<const GradientTarget> gradients;
-  LateGradients* late;  ///< null: weight gradients are made here
+  DeferredGradients* deferred;  ///< null: weight gradients are made here
 
   OpContext& op() const { return pass.op; }
-  /// The linear's output gradient, whose producer writes the transposed fp8 form too if it `turns`. One that is read
-  /// again later is kept in the storage dtype, and cast each time.
-  OutputGradient gradient(BlockLinear l, const Tensor& dy, bool turns) const {
-    if (late != nullptr) return {dy, scale(l)};
+  /// The output gradient of a linear. `producer_transposes`: whoever makes it can write the transposed fp8 form too.
+  /// One that is read again later, for deferred weight gradients, is kept in the storage dtype and cast each time.
+  OutputGradient gradient(BlockLinear l, const Tensor& dy, bool producer_transposes) const {
+    if (deferred != nullptr) return {dy, scale(l)};
     return output_gradient(pass.linears.recipes[static_cast<std::size_t>(l)], dy, scale(l), op().scratch,
-                           turns && op().kernels.float8_gemm_k_major);
+                           producer_transposes && op().kernels.float8_gemm_k_major);
   }
-  /// The same of dy that is there, measured by no producer: that has a pass of its own, which casts too where it can,
-  /// and none where no abs-max is asked for.
+  /// The output gradient of a dy that exists already and that no producer has measured (attention's). A pass measures
+  /// it here, and casts it where the scale is known; there is none where no abs-max is asked for.
   OutputGradient measured(BlockLinear l, const Tensor& dy, CheckedTensor checked) const {
     const LinearRecipe& linear = pass.linears.recipes[static_cast<std::size_t>(l)];
     const OutputGradient made = gradient(l, dy, true);
@@ -39,31 +39,31 @@ struct Backward {
   }
   std::uint32_t* counter(CheckedTensor t) const { return pass.checks.counter(unit, t); }
   QuantScale scale(BlockLinear l) const {
-    return pass.scales.gradient(pass.linears.recipes, l, late != nullptr ? *late->arena : op().scratch);
+    return pass.scales.gradient(pass.linears.recipes, l, deferred != nullptr ? *deferred->arena : op().scratch);
   }
-  /// What is left for later lies in `place`, else where it is.
-  Tensor kept(const Tensor& dy, const Tensor& place) const {
-    if (late == nullptr) return dy;
+  /// dy itself, or its copy in `place` where weight gradients are deferred.
+  Tensor copied(const Tensor& dy, const Tensor& place) const {
+    if (deferred == nullptr) return dy;
     op().stream.device().copy(place.data, dy.data, dy.bytes(), op().stream);
     return place;
   }
-  void leave(OutputGradient LateGradients::*of, const Tensor& dy, QuantScale scale) const {
-    if (late == nullptr) return;
+  void leave(OutputGradient DeferredGradients::*of, const Tensor& dy, QuantScale scale) const {
+    if (deferred == nullptr) return;
     scale.known = true;
-    late->*of = {dy, scale};
+    deferred->*of = {dy, scale};
   }
-  /// Of all tokens.
+  /// Scratch for all tokens.
   Tensor scratch(std::int64_t columns) const {
     return take(op().scratch, pass.shape.storage, pass.shape.tokens(), columns);
   }
-  /// Of this rank's rows.
+  /// Scratch for this rank's rows.
   Tensor scratch_rows() const { return take(op().scratch, pass.shape.storage, pass.shape.rows(), pass.model.dim); }
 
   static std::size_t at(BlockLinear l) { return static_cast<std::size_t>(slot_of(l)); }
   WeightOperand weight(std::size_t i) const { return {weights[i], transposed.empty() ? Tensor{} : transposed[i]}; }
   void linear(const RowLinear& linear, BlockLinear l, LinearInput& x, const OutputGradient& dy,
               const Tensor& dx) const {
-    linear.backward(op(), x, dy, weight(at(l)), late != nullptr ? GradientTarget{} : gradients[at(l)], dx);
+    linear.backward(op(), x, dy, weight(at(l)), deferred != nullptr ? GradientTarget{} : gradients[at(l)], dx);
   }
   /// `first`: of the group's linears, whose weights stand side by side.
   void group(const ColumnGroup& group, BlockLinear first, LinearInput& x, std::initializer_list<OutputGradient> dys,
@@ -71,14 +71,14 @@ struct Backward {
     std::array<WeightOperand, 3> of;
     for (std::size_t i = 0; i < dys.size(); ++i) of.at(i) = weight(at(first) + i);
     group.backward(op(), x, std::span(dys.begin(), dys.size()), std::span(of).first(dys.size()),
-                   late != nullptr ? gradients : gradients.subspan(at(first), dys.size()), dx);
+                   deferred != nullptr ? gradients : gradients.subspan(at(first), dys.size()), dx);
   }
 
   void norm(BlockSlot slot, const Tensor& dy, const Tensor& x, const float* inverse_rms, const Tensor& dh,
             const OutputGradient& of, CheckedTensor checked) const {
-    const GradientTarget target = late == nullptr         ? gradients[slot]
-                                  : slot == slot_ffn_norm ? GradientTarget{late->ffn_norm, false}
-                                                          : GradientTarget{late->attention_norm, false};
+    const GradientTarget target = deferred == nullptr     ? gradients[slot]
+                                  : slot == slot_ffn_norm ? GradientTarget{deferred->ffn_norm, false}
+                                                          : GradientTarget{deferred->attention_norm, false};
     rmsnorm_backward(op(), dy, x, weights[slot], inverse_rms, dh, false, target.tensor, target.accumulate,
                      {.amax = of.scale.amax, .non_finite = counter(checked)}, of.float8());
   }
@@ -88,7 +88,7 @@ struct Backward {
 void ffn_part(const Backward& b, BlockActivations& a, const OutputGradient& dh, const OutputGradient& of_wo) {
   const ArenaScope scope(b.op().scratch);
   // In place: gate and up are not read again.
-  if (b.late != nullptr) b.leave(&LateGradients::w2, b.kept(dh.dy, b.late->w2.dy), dh.scale);
+  if (b.deferred != nullptr) b.leave(&DeferredGradients::w2, b.copied(dh.dy, b.deferred->w2.dy), dh.scale);
   const OutputGradient d_gate = b.gradient(w1, a.gate, true), d_up = b.gradient(w3, a.up, true);
   const Tensor d_product = b.scratch(b.pass.model.ffn_dim);
   b.linear(b.pass.linears.w2, w2, a.x_w2, dh, d_product);
@@ -108,9 +108,9 @@ void ffn_part(const Backward& b, BlockActivations& a, const OutputGradient& dh, 
   const Tensor dx = b.scratch_rows();
   b.group(b.pass.linears.w1_w3, w1, a.x_ffn, {d_gate, d_up}, dx);
   b.norm(slot_ffn_norm, dx, a.h_middle, a.inverse_rms_ffn, dh.dy, of_wo, checked_grad_wo);
-  b.leave(&LateGradients::gate, a.gate, d_gate.scale);
-  b.leave(&LateGradients::up, a.up, d_up.scale);
-  b.leave(&LateGradients::wo, b.kept(dh.dy, a.h_middle), of_wo.scale);
+  b.leave(&DeferredGradients::gate, a.gate, d_gate.scale);
+  b.leave(&DeferredGradients::up, a.up, d_up.scale);
+  b.leave(&DeferredGradients::wo, b.copied(dh.dy, a.h_middle), of_wo.scale);
 }
 
 void attention_part(const Backward& b, BlockActivations& a, const OutputGradient& dh, const OutputGradient& below) {
@@ -122,7 +122,7 @@ void attention_part(const Backward& b, BlockActivations& a, const OutputGradient
   const Tensor made_q = b.scratch(m.q_dim()), made_k = b.scratch(m.kv_dim()), made_v = b.scratch(m.kv_dim());
   attention_backward(b.op(), attention_shape(m, b.pass.shape), b.pass.documents, a.q, a.k, a.v, a.x_wo.high, d_o,
                      a.log_sum_exp, made_q, made_k, made_v);
-  const Tensor dq = b.kept(made_q, a.q), dk = b.kept(made_k, a.k), dv = b.kept(made_v, a.v);
+  const Tensor dq = b.copied(made_q, a.q), dk = b.copied(made_k, a.k), dv = b.copied(made_v, a.v);
   const OutputGradient d_q = b.gradient(wq, dq, true), d_k = b.gradient(wk, dk, true);
   rope(b.op(), b.pass.rope, {dq, {.amax = d_q.scale.amax, .non_finite = b.counter(checked_grad_q)}, d_q.float8()},
        {dk, {.amax = d_k.scale.amax, .non_finite = b.counter(checked_grad_k)}, d_k.float8()}, b.pass.shape.batch,
@@ -132,9 +132,9 @@ void attention_part(const Backward& b, BlockActivations& a, const OutputGradient
   const Tensor dx = b.scratch_rows();
   b.group(b.pass.linears.qkv, wq, a.x_attention, {d_q, d_k, d_v}, dx);
   b.norm(slot_attention_norm, dx, a.h, a.inverse_rms_attention, dh.dy, below, checked_grad);
-  b.leave(&LateGradients::q, dq, d_q.scale);
-  b.leave(&LateGradients::k, dk, d_k.scale);
-  b.leave(&LateGradients::v, dv, d_v.scale);
+  b.leave(&DeferredGradients::q, dq, d_q.scale);
+  b.leave(&DeferredGradients::k, dk, d_k.scale);
+  b.leave(&DeferredGradients::v, dv, d_v.scale);
 }
 
 /// As the kernel that makes a norm's gradient adds it.
@@ -150,20 +150,20 @@ void add(const BlockPass& pass, const Tensor& gradient, const GradientTarget& ta
 }  // namespace
 
 OutputGradient output_gradient(const LinearRecipe& linear, const Tensor& dy, const QuantScale& scale, Arena& arena,
-                               bool turned) {
+                               bool transposed) {
   OutputGradient gradient{dy, scale};
   if (!scale.known) return gradient;
   const DType format = linear->grad_output_format();
   const std::int64_t rows = dy.shape[0], columns = dy.shape[1];
   gradient.quantized = {arena.allocate(rows * columns), format, dy.shape, scale.inverse};
-  if (turned) gradient.transposed = {arena.allocate(rows * columns), format, {columns, rows}, scale.inverse};
+  if (transposed) gradient.transposed = {arena.allocate(rows * columns), format, {columns, rows}, scale.inverse};
   return gradient;
 }
 
 void block_backward(const BlockPass& pass, int unit, std::span<const Tensor> weights,
                     std::span<const Tensor> transposed, std::span<const GradientTarget> gradients, BlockActivations& a,
-                    const OutputGradient& dh, const OutputGradient& below, LateGradients* late) {
-  const Backward b{pass, unit, weights, transposed, gradients, late};
+                    const OutputGradient& dh, const OutputGradient& below, DeferredGradients* deferred) {
+  const Backward b{pass, unit, weights, transposed, gradients, deferred};
   const ArenaScope scope(pass.op.scratch);
   const OutputGradient of_wo = b.gradient(wo, dh.dy, false);
   ffn_part(b, a, dh, of_wo);
@@ -171,16 +171,17 @@ void block_backward(const BlockPass& pass, int unit, std::span<const Tensor> wei
 }
 
 void block_weight_gradients(const BlockPass& pass, std::span<const GradientTarget> gradients, BlockActivations& a,
-                            const LateGradients& late) {
+                            const DeferredGradients& deferred) {
   const auto at = [](BlockLinear l) { return static_cast<std::size_t>(slot_of(l)); };
   const BlockLinears& linears = pass.linears;
-  linears.w2.weight_gradient(pass.op, a.x_w2, late.w2, gradients[at(w2)]);
-  linears.w1_w3.weight_gradients(pass.op, a.x_ffn, std::array{late.gate, late.up}, gradients.subspan(at(w1), 2));
-  add(pass, late.ffn_norm, gradients[slot_ffn_norm]);
-  linears.wo.weight_gradient(pass.op, a.x_wo, late.wo, gradients[at(wo)]);
-  linears.qkv.weight_gradients(pass.op, a.x_attention, std::array{late.q, late.k, late.v},
+  linears.w2.weight_gradient(pass.op, a.x_w2, deferred.w2, gradients[at(w2)]);
+  linears.w1_w3.weight_gradients(pass.op, a.x_ffn, std::array{deferred.gate, deferred.up},
+                                 gradients.subspan(at(w1), 2));
+  add(pass, deferred.ffn_norm, gradients[slot_ffn_norm]);
+  linears.wo.weight_gradient(pass.op, a.x_wo, deferred.wo, gradients[at(wo)]);
+  linears.qkv.weight_gradients(pass.op, a.x_attention, std::array{deferred.q, deferred.k, deferred.v},
                                gradients.subspan(at(wq), 3));
-  add(pass, late.attention_norm, gradients[slot_attention_norm]);
+  add(pass, deferred.attention_norm, gradients[slot_attention_norm]);
 }
 
 }  // namespace octet

@@ -25,7 +25,7 @@ struct Run {
 
   const BlockLinears& linears() const { return pass.linears; }
   const Tensor& weight(BlockLinear l) const { return weights[static_cast<std::size_t>(slot_of(l))]; }
-  /// Of the linears of a group, of which `first` is the first.
+  /// The weights of a group of linears that begins with `first`.
   std::span<const Tensor> group_weights(BlockLinear first, std::size_t count) const {
     return weights.subspan(static_cast<std::size_t>(slot_of(first)), count);
   }
@@ -40,24 +40,25 @@ struct Run {
   void place_high(LinearInput& x) const {
     if (!x.keep_high) x.high.data = op().scratch.allocate(x.high.bytes());
   }
-  /// Casts x, and takes the statistics that its producer has not. Of a turned input the form that forward's GEMMs read
-  /// is scratch, and is made where one of them runs.
+  /// Casts x, and takes the statistics that its producer has not. Where the transposed form is kept, the one that
+  /// forward's GEMMs read is scratch, and is made only if one of them runs (`read`).
   void cast(const LinearGroup& group, LinearInput& x, bool read, const StatsOut& taken = {}) const {
-    if (x.is_turned()) x.quantized.data = read ? op().scratch.allocate(x.quantized.bytes()) : nullptr;
+    if (x.keeps_transposed()) x.quantized.data = read ? op().scratch.allocate(x.quantized.bytes()) : nullptr;
     group.cast(op(), x, again, taken);
   }
-  /// Makes x.high and casts it; `produce` writes it, or in fp8 what it is asked for, transposed too if it `turns`.
+  /// Makes x.high and casts it. `produce` writes x.high, or the fp8 forms that it is asked for;
+  /// `producer_transposes`: the transposed one among them.
   template <typename Produce>
-  void make(const LinearGroup& group, LinearInput& x, bool read, bool turns, Produce&& produce) const {
-    if (!x.is_written_cast()) {
+  void make(const LinearGroup& group, LinearInput& x, bool read, bool producer_transposes, Produce&& produce) const {
+    if (!x.is_cast_by_producer()) {
       place_high(x);
       produce(Float8Out{});
       return cast(group, x, read);
     }
     if (!x.keep_high) x.high.data = nullptr;
-    if (x.is_turned()) x.quantized.data = op().scratch.allocate(x.quantized.bytes());
-    produce(LinearGroup::place(x, turns));
-    group.written(op(), x, turns);
+    if (x.keeps_transposed()) x.quantized.data = op().scratch.allocate(x.quantized.bytes());
+    produce(LinearGroup::float8_destination(x, producer_transposes));
+    group.finish_producer_cast(op(), x, producer_transposes);
   }
   /// sum = residual + branch, x.high = its norm.
   void norm(BlockSlot slot, const Tensor& residual, const Tensor& branch, const Tensor& sum, const LinearInput& x,
@@ -65,7 +66,7 @@ struct Run {
     add_rmsnorm(op(), residual, branch, weights[static_cast<std::size_t>(slot)],
                 static_cast<float>(pass.model.norm_eps), sum, x.high, inverse_rms, stats(checked, x), float8);
   }
-  /// Those of the two that this run makes.
+  /// Turns q and k, each where this run makes it.
   void rotate() const {
     rope(op(), pass.rope, {made(q, a.q)}, {made(k, a.k)}, pass.shape.batch, pass.model.head_dim, pass.documents, false);
   }

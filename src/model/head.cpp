@@ -20,7 +20,7 @@ struct Normed {
   Tensor all;  ///< x of all tokens
 };
 
-Normed normalise(const Head& head, const Tensor& norm, const Tensor& residual, const Tensor& branch) {
+Normed normalise(const Head& head, const HeadWeights& weights, const BlockResult& h) {
   const StepPartScope part(StepPart::forward);
   Arena& scratch = head.op.scratch;
   const std::int64_t rows = head.shape.rows(), dim = head.model.dim;
@@ -28,7 +28,8 @@ Normed normalise(const Head& head, const Tensor& norm, const Tensor& residual, c
              .x = take(scratch, head.shape.storage, rows, dim),
              .inverse_rms = scratch.allocate<float>(rows),
              .all = {}};
-  add_rmsnorm(head.op, residual, branch, norm, static_cast<float>(head.model.norm_eps), out.h, out.x, out.inverse_rms,
+  add_rmsnorm(head.op, h.residual, h.branch, weights.norm, static_cast<float>(head.model.norm_eps), out.h, out.x,
+              out.inverse_rms,
               {.amax = nullptr, .non_finite = head.checks.counter(head_unit(head.model), checked_input)});
   out.all = gather_rows(head.op, out.x);
   return out;
@@ -39,6 +40,12 @@ void add_loss(const Head& head, const float* losses, float* loss_sum) {
   auto* sum = head.op.scratch.allocate<float>(1);
   head.op.kernels.sum(head.op.stream, {.x = losses, .n = head.shape.tokens(), .out = sum});
   head.op.kernels.accumulate(head.op.stream, {.x = sum, .y = loss_sum, .n = 1});
+}
+
+/// What belongs to the tokens from `begin` on. A dry pass has no tokens and no losses.
+template <typename T>
+T* at(T* list, std::int64_t begin) {
+  return list == nullptr ? nullptr : list + begin;
 }
 
 }  // namespace
@@ -70,38 +77,36 @@ std::int64_t Head::chunk_tokens(std::int64_t vocab_size, std::int64_t logits_byt
   return std::clamp<std::int64_t>(rows / multiple * multiple, 16, logits_bytes >> 18);
 }
 
-void Head::forward(const Tensor& norm, const Tensor& output, const Tensor& residual, const Tensor& branch,
-                   const std::int32_t* targets, float* loss_sum) const {
+void Head::forward(const HeadWeights& weights, const BlockResult& h, const std::int32_t* targets,
+                   float* loss_sum) const {
   const ArenaScope scope(op.scratch);
   const std::int64_t n = shape.tokens(), vocab = model.vocab_size;
-  const Normed normed = normalise(*this, norm, residual, branch);
+  const Normed normed = normalise(*this, weights, h);
   auto* losses = op.scratch.allocate<float>(n);
   const Tensor logits = take(op.scratch, DType::f32, std::min(n, chunk_tokens(vocab, op.kernels.logits_bytes)), vocab);
   for (std::int64_t begin = 0; begin < n; begin += logits.shape[0]) {
     const Tensor y = logits.rows(0, std::min(logits.shape[0], n - begin));
-    linear_forward(op, output_recipe, normed.all.rows(begin, y.shape[0]), output, y);
+    linear_forward(op, output_recipe, normed.all.rows(begin, y.shape[0]), weights.output, y);
     cross_entropy(op, {.logits = static_cast<float*>(y.data),
-                       .targets = targets == nullptr ? nullptr : targets + begin,
-                       .losses = losses == nullptr ? nullptr : losses + begin,
+                       .targets = at(targets, begin),
+                       .losses = at(losses, begin),
                        .rows = y.shape[0],
                        .vocab = vocab});
   }
   add_loss(*this, losses, loss_sum);
 }
 
-void Head::score(const Tensor& norm, const Tensor& output, const Tensor& residual, const Tensor& branch,
-                 const ScoredTokens& scored) const {
+void Head::score(const HeadWeights& weights, const BlockResult& h, const ScoredTokens& scored) const {
   const StepPartScope part(StepPart::forward);
   const ArenaScope scope(op.scratch);
-  const Normed normed = normalise(*this, norm, residual, branch);
+  const Normed normed = normalise(*this, weights, h);
   const std::int64_t vocab = model.vocab_size, chunk = scored_rows(scored.n), dim = model.dim;
   const int parts = op.exchange.part().count;
   const Tensor x = take(op.scratch, shape.storage, chunk, dim), logits = take(op.scratch, DType::f32, chunk, vocab);
   float* to = scored.stats;
   for (std::int64_t begin = 0; begin < scored.n; begin += chunk) {
     const std::int64_t rows = std::min(chunk, scored.n - begin);
-    const auto at = [begin](const std::int32_t* list) { return list == nullptr ? nullptr : list + begin; };
-    op.kernels.embedding_forward(op.stream, {.tokens = at(scored.behind),  // rows of a table
+    op.kernels.embedding_forward(op.stream, {.tokens = at(scored.behind, begin),  // rows of a table
                                              .table = normed.all.data,
                                              .out = x.data,
                                              .dtype = x.dtype,
@@ -110,12 +115,12 @@ void Head::score(const Tensor& norm, const Tensor& output, const Tensor& residua
                                              .dim = dim});
     if (scored.logits != nullptr) {
       const Tensor to_caller{scored.logits + begin * vocab, DType::f32, {rows, vocab}, nullptr};
-      linear_forward(op, output_recipe, x.rows(0, rows), output, to_caller);
+      linear_forward(op, output_recipe, x.rows(0, rows), weights.output, to_caller);
       continue;
     }
-    linear_forward(op, output_recipe, x.rows(0, rows), output, logits.rows(0, rows));
+    linear_forward(op, output_recipe, x.rows(0, rows), weights.output, logits.rows(0, rows));
     cross_entropy_stats(op, {.logits = static_cast<float*>(logits.data),
-                             .targets = at(scored.targets),
+                             .targets = at(scored.targets, begin),
                              .rows = rows,
                              .vocab = vocab,
                              .stats = to});
@@ -123,14 +128,13 @@ void Head::score(const Tensor& norm, const Tensor& output, const Tensor& residua
   }
 }
 
-void Head::forward_backward(const Tensor& norm, const Tensor& output, const GradientTarget& d_norm,
-                            const GradientTarget& d_output, const Tensor& residual, const Tensor& branch,
+void Head::forward_backward(const HeadWeights& weights, const HeadGradients& gradients, const BlockResult& h,
                             const std::int32_t* targets, float loss_scale, float* loss_sum,
                             const OutputGradient& dh) const {
   const ArenaScope scope(op.scratch);
   const std::int64_t n = shape.tokens(), vocab = model.vocab_size;
   const std::int64_t chunk = std::min(n, chunk_tokens(vocab, op.kernels.logits_bytes));
-  const Normed normed = normalise(*this, norm, residual, branch);
+  const Normed normed = normalise(*this, weights, h);
   const Tensor dx = take(op.scratch, shape.storage, shape.rows(), model.dim);
   const Tensor partial = partial_of(op, dx);
   auto* losses = op.scratch.allocate<float>(n);
@@ -142,22 +146,23 @@ void Head::forward_backward(const Tensor& norm, const Tensor& output, const Grad
     const Tensor x = normed.all.rows(begin, rows), y = logits.rows(0, rows), dy = d_logits.rows(0, rows);
     {
       const StepPartScope part(StepPart::forward);
-      linear_forward(op, output_recipe, x, output, y);
+      linear_forward(op, output_recipe, x, weights.output, y);
       cross_entropy(op, {.logits = static_cast<float*>(y.data),
-                         .targets = targets == nullptr ? nullptr : targets + begin,
-                         .losses = losses == nullptr ? nullptr : losses + begin,
+                         .targets = at(targets, begin),
+                         .losses = at(losses, begin),
                          .d_logits = dy.data,
                          .d_dtype = dy.dtype,
                          .rows = rows,
                          .vocab = vocab,
                          .scale = loss_scale});
     }
-    linear_grad_input(op, output_recipe, dy, output, partial.rows(begin, rows), false);
-    linear_grad_weight(op, output_recipe, dy, x, d_output.tensor, d_output.accumulate || begin > 0);
+    linear_grad_input(op, output_recipe, dy, weights.output, partial.rows(begin, rows), false);
+    linear_grad_weight(op, output_recipe, dy, x, gradients.output.tensor, gradients.output.accumulate || begin > 0);
   }
   add_loss(*this, losses, loss_sum);
   scatter_rows(op, partial, dx);
-  rmsnorm_backward(op, dx, normed.h, norm, normed.inverse_rms, dh.dy, true, d_norm.tensor, d_norm.accumulate,
+  rmsnorm_backward(op, dx, normed.h, weights.norm, normed.inverse_rms, dh.dy, true, gradients.norm.tensor,
+                   gradients.norm.accumulate,
                    {.amax = dh.scale.amax, .non_finite = checks.counter(head_unit(model), checked_grad)}, dh.float8());
 }
 

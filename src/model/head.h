@@ -28,8 +28,22 @@ struct TokenLikelihood {
   bool best = false;           ///< no token is more likely
 };
 
-/// Of every scored token, from the stats in host memory. `chunk`: Head::scored_rows.
+/// The likelihood of every scored token, from the stats in host memory. `chunk`: Head::scored_rows.
 std::vector<TokenLikelihood> likelihoods(const float* stats, std::int64_t n, std::int64_t chunk, int parts);
+
+struct HeadWeights {
+  Tensor norm;    ///< [dim]
+  Tensor output;  ///< [vocab, dim]
+};
+
+struct HeadGradients {
+  GradientTarget norm, output;
+};
+
+/// What the last block has made, as two tensors of this rank's rows [r, dim] whose sum it is.
+struct BlockResult {
+  Tensor residual, branch;
+};
 
 /// Final norm, output projection and cross-entropy, in chunks of tokens so that the logits never exist whole.
 struct Head {
@@ -43,24 +57,20 @@ struct Head {
   /// vocabulary no more than keeps the chunk in the caches (1024 for the CPU's 256 MiB).
   static std::int64_t chunk_tokens(std::int64_t vocab_size, std::int64_t logits_bytes);
 
-  /// Adds the sum of the token losses (natural log) to *loss_sum. `norm` [dim], `output` [vocab, dim].
-  /// Under tensor parallelism residual and branch are this rank's rows, targets those of all tokens; every rank of the
-  /// group computes all losses.
-  void forward(const Tensor& norm, const Tensor& output, const Tensor& residual, const Tensor& branch,
-               const std::int32_t* targets, float* loss_sum) const;
+  /// Adds the sum of the token losses (natural log) to *loss_sum. Under tensor parallelism the targets are those of all
+  /// tokens, and every rank of the group computes all losses.
+  void forward(const HeadWeights& weights, const BlockResult& h, const std::int32_t* targets, float* loss_sum) const;
 
   /// Computes the logits of the scored tokens alone.
-  void score(const Tensor& norm, const Tensor& output, const Tensor& residual, const Tensor& branch,
-             const ScoredTokens& scored) const;
+  void score(const HeadWeights& weights, const BlockResult& h, const ScoredTokens& scored) const;
   std::int64_t scored_rows(std::int64_t n) const {
     return std::min({n, shape.tokens(), chunk_tokens(model.vocab_size, op.kernels.logits_bytes)});
   }
 
-  /// The same as forward, and the gradients of loss_scale · sum of losses: of the weights into the targets, of the
+  /// The same as forward, and the gradients of loss_scale · sum of losses: of the weights into `gradients`, of the
   /// residual stream into dh [n, dim], as the block below wants it. One pass, because the loss is where backward
   /// starts.
-  void forward_backward(const Tensor& norm, const Tensor& output, const GradientTarget& d_norm,
-                        const GradientTarget& d_output, const Tensor& residual, const Tensor& branch,
+  void forward_backward(const HeadWeights& weights, const HeadGradients& gradients, const BlockResult& h,
                         const std::int32_t* targets, float loss_scale, float* loss_sum, const OutputGradient& dh) const;
 };
 

@@ -3,9 +3,7 @@
 #include <utility>
 
 #include "src/model/tensors.h"
-#include "src/ops/norm.h"
 #include "src/ops/quantize.h"
-#include "src/ops/rows.h"
 
 namespace octet {
 
@@ -105,79 +103,6 @@ void Llama::forward_blocks(Slot& slot, WeightProvider& weights) {
   }
 }
 
-void Llama::embed(const Slot& slot, WeightProvider& weights, const Tensor& out) {
-  const UnitScope unit = work_for(embedding_unit);
-  const Tensor table = weights.gather(embedding_unit)[0];
-  const ArenaScope scope(scratch_);
-  const Tensor partial = partial_of(op_, out);  // a row comes from the one rank that has the token
-  op_.kernels.embedding_forward(op_.stream, {.tokens = slot.tokens,
-                                             .table = table.data,
-                                             .out = partial.data,
-                                             .dtype = table.dtype,
-                                             .n = slot.shape.tokens(),
-                                             .vocab = part_.vocab_size,
-                                             .dim = part_.dim,
-                                             .vocab_begin = settings_.tp.index * part_.vocab_size});
-  scatter_rows(op_, partial, out);
-  weights.release(embedding_unit);
-}
-
-/// Residual and branch as one: as the next norm would sum them, by its kernel. What that makes beside the sum, with
-/// whatever weight, is not used.
-void Llama::leave_stream(const Slot& slot, const Tensor& norm) {
-  const ArenaScope scope(scratch_);
-  const Tensor normed = take(scratch_, shape_.storage, shape_.rows(), part_.dim);
-  auto* inverse_rms = scratch_.allocate<float>(shape_.rows());
-  add_rmsnorm(op_, slot.blocks.back().h_middle, slot.branch, norm, static_cast<float>(part_.norm_eps), slot.dh, normed,
-              inverse_rms, {});
-}
-
-std::pair<Tensor, Tensor> Llama::gather_head(WeightProvider& weights) {
-  // Copies of the views: the spans belong to the provider.
-  const bool tied = settings_.model.tied_embedding;
-  const Tensor embedding = tied ? weights.gather(embedding_unit)[0] : Tensor{};
-  const auto head = weights.gather(head_unit(settings_.model));
-  return {head[0], tied ? embedding : head[1]};
-}
-
-void Llama::release_head(WeightProvider& weights) {
-  weights.release(head_unit(settings_.model));
-  if (settings_.model.tied_embedding) weights.release(embedding_unit);
-}
-
-void Llama::head_forward(const MicroBatch& batch, const Slot& slot, WeightProvider& weights) {
-  const StepPartScope part(StepPart::forward);
-  const UnitScope unit = work_for(head_unit(settings_.model));
-  const auto [norm, output] = gather_head(weights);
-  head(slot.shape).forward(norm, output, slot.blocks.back().h_middle, slot.branch, batch.targets, batch.loss_sum);
-  release_head(weights);
-}
-
-void Llama::head_score(const ScoredTokens& scored, const Slot& slot, WeightProvider& weights) {
-  const StepPartScope part(StepPart::forward);
-  const UnitScope unit = work_for(head_unit(settings_.model));
-  const auto [norm, output] = gather_head(weights);
-  head(slot.shape).score(norm, output, slot.blocks.back().h_middle, slot.branch, scored);
-  release_head(weights);
-}
-
-void Llama::head_backward(const MicroBatch& batch, const Slot& slot, WeightProvider& weights, GradientSink& gradients) {
-  const StepPartScope part(StepPart::backward);
-  const int unit = head_unit(settings_.model);
-  const UnitScope unit_scope = work_for(unit);
-  const auto [norm, output] = gather_head(weights);
-  const auto head_gradients = gradients.open(unit);
-  const GradientTarget d_norm = head_gradients[0];
-  const GradientTarget d_output =
-      settings_.model.tied_embedding ? gradients.open(embedding_unit)[0] : head_gradients[1];
-  head(slot.shape)
-      .forward_backward(norm, output, d_norm, d_output, slot.blocks.back().h_middle, slot.branch, batch.targets,
-                        batch.loss_scale, batch.loss_sum, slot.top);
-  gradients.close(unit);
-  if (settings_.model.tied_embedding && !slot.stage->units.has(embedding_unit)) gradients.close(embedding_unit);
-  release_head(weights);
-}
-
 void Llama::record_forward(const Slot& slot) {
   const auto [first, end] = std::pair{slot.stage->first_layer, slot.stage->end_layer};
   scaling_->record(op_.stream, op_.kernels, CastKind::input, first * block_inputs, (end - first) * block_inputs,
@@ -205,7 +130,7 @@ void Llama::backward_of_weights(int index, GradientSink& gradients) {
     const int unit = block_unit(layer);
     const UnitScope unit_scope = work_for(unit);
     block_weight_gradients(pass(slot, layer), gradients.open(unit), block(slot, layer),
-                           slot.late[static_cast<std::size_t>(layer - stage.first_layer)]);
+                           slot.deferred[static_cast<std::size_t>(layer - stage.first_layer)]);
     gradients.close(unit);
   }
   if (stage.units.has(embedding_unit)) embed_backward(slot.tokens, slot.dh, gradients);
@@ -215,7 +140,7 @@ void Llama::backward_blocks(int index, WeightProvider& weights, GradientSink& gr
   const StepPartScope part(StepPart::backward);
   Slot& slot = this->slot(index, Progress::forwarded);
   slot.progress = split ? Progress::weights_left : Progress::free;
-  slot.late.resize(split ? slot.blocks.size() : 0);
+  slot.deferred.resize(split ? slot.blocks.size() : 0);
   const Stage& stage = *slot.stage;
   const bool last_is_there = std::exchange(recomputed_of_, nobody) == index;
   OutputGradient dh = slot.top;
@@ -234,46 +159,29 @@ void Llama::backward_blocks(int index, WeightProvider& weights, GradientSink& gr
       const GemmMultiprocessors of_forward(op_, slot.gemm_multiprocessors);
       block_recompute(pass(slot, layer), unit, w, stage.recompute.kept, a, slot.branch);
     }
-    LateGradients* late = late_of(slot, layer, split);
+    DeferredGradients* deferred = deferred_of(slot, layer, split);
     block_backward(pass(slot, layer), unit, w, weights.transposed(unit),
-                   late == nullptr ? gradients.open(unit) : std::span<const GradientTarget>{}, a, dh, below, late);
+                   deferred == nullptr ? gradients.open(unit) : std::span<const GradientTarget>{}, a, dh, below,
+                   deferred);
     dh = below;
-    if (late == nullptr) gradients.close(unit);
+    if (deferred == nullptr) gradients.close(unit);
     weights.release(unit);
   }
   record_backward(slot);
 }
 
 /// The output gradient of the block's w2 goes where the block above has read its input for the last time.
-LateGradients* Llama::late_of(Slot& slot, std::int64_t layer, bool split) {
+DeferredGradients* Llama::deferred_of(Slot& slot, std::int64_t layer, bool split) {
   const Stage& stage = *slot.stage;
   if (!split || stage.recompute.applies(layer)) return nullptr;
-  LateGradients& late = slot.late[static_cast<std::size_t>(layer - stage.first_layer)];
-  late.arena = &slot.activations;
-  late.w2.dy = layer + 1 < stage.end_layer ? block(slot, layer + 1).h
-                                           : take(slot.activations, shape_.storage, shape_.rows(), part_.dim);
-  for (Tensor* norm : {&late.ffn_norm, &late.attention_norm}) {
+  DeferredGradients& deferred = slot.deferred[static_cast<std::size_t>(layer - stage.first_layer)];
+  deferred.arena = &slot.activations;
+  deferred.w2.dy = layer + 1 < stage.end_layer ? block(slot, layer + 1).h
+                                               : take(slot.activations, shape_.storage, shape_.rows(), part_.dim);
+  for (Tensor* norm : {&deferred.ffn_norm, &deferred.attention_norm}) {
     *norm = {slot.activations.allocate(part_.dim * 4), DType::f32, {part_.dim}, nullptr};
   }
-  return &late;
-}
-
-void Llama::embed_backward(const std::int32_t* tokens, const Tensor& dh, GradientSink& gradients) {
-  const UnitScope unit = work_for(embedding_unit);
-  const GradientTarget target = gradients.open(embedding_unit)[0];
-  const ArenaScope scope(scratch_);
-  EmbeddingBackward args{.tokens = tokens,
-                         .d_out = gather_rows(op_, dh).data,
-                         .dtype = dh.dtype,
-                         .d_table = static_cast<float*>(target.tensor.data),
-                         .accumulate = target.accumulate,
-                         .n = shape_.tokens(),
-                         .vocab = part_.vocab_size,
-                         .dim = part_.dim,
-                         .vocab_begin = settings_.tp.index * part_.vocab_size};
-  args.workspace = scratch_.allocate(op_.kernels.embedding_backward_workspace(args));
-  op_.kernels.embedding_backward(op_.stream, args);
-  gradients.close(embedding_unit);
+  return &deferred;
 }
 
 void Llama::record_backward(const Slot& slot) {

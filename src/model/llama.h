@@ -6,51 +6,11 @@
 #include "src/model/block.h"
 #include "src/model/head.h"
 #include "src/model/kv_cache.h"
+#include "src/model/llama_settings.h"
 #include "src/parallel/weight_provider.h"
 #include "src/profile/scopes.h"
 
 namespace octet {
-
-struct LlamaSettings {
-  ModelConfig model{};
-  Precision precision = Precision::bf16;
-  Float8Config float8{};
-  std::int64_t micro_batch = 1;
-  std::int64_t seq_len = 0;
-  Part tp{};                      ///< this rank's part of a tensor-parallel group
-  bool tp_keep_gathered = false;  ///< gathered inputs of linears stay until backward, else they are gathered again
-  bool async_tp = false;          ///< the exchange is pipelined
-  RecomputeConfig recompute{};
-  bool documents = false;             ///< rows may hold several
-  bool forward_only = false;          ///< no pass trains: memory is planned for score() and evaluate() alone
-  std::int64_t cache_rows = 0;        ///< tokens that extend() gives a text, for which alone memory is planned then
-  std::vector<UnitRange> stages{};    ///< those that this rank computes, of at least one block each; none: all as one
-  int slots = 1;                      ///< micro-batches at most between their forward and the end of their backward
-  bool split_backward = false;        ///< memory is planned for backward in two parts
-  DType gemm_gradients = DType::f32;  ///< of the sink's targets that one GEMM writes whole, for the plan: f32 or bf16
-
-  /// What an fp8 GEMM on this device asks of the tokens of a pass; 1 where there is none.
-  std::int64_t gemm_multiple(DeviceType device) const;
-  /// What the tokens of a pass of extend() are a multiple of. The number of such passes' tokens that are worth a pass,
-  /// rising: few, since libraries prepare a GEMM for each. The first is the least that a pass can have, and the last a
-  /// micro-batch.
-  std::int64_t cached_multiple(DeviceType device) const;
-  std::vector<std::int64_t> cached_passes(DeviceType device) const;
-  /// Rows of the cache: the last pass may have more tokens than are left.
-  std::int64_t rows_of_cache(DeviceType device) const { return cache_rows + cached_passes(device).back(); }
-};
-
-/// What a pass is given of a micro-batch: on the device, [micro_batch, seq_len] int32.
-struct MicroBatch {
-  const std::int32_t* tokens = nullptr;   ///< read where the embedding is, until the end of backward
-  const std::int32_t* targets = nullptr;  ///< read in forward where the head is; negative ones are not counted
-  float loss_scale = 1;                   ///< gradients are those of loss_scale · sum of token losses
-  float* loss_sum = nullptr;              ///< where the head is: the sum is added to it
-  PackedDocuments documents{};            ///< read until the end of backward; only with LlamaSettings::documents
-  ScoredTokens scored{};                  ///< of score() and extend() alone
-  CachedTokens cached{};                  ///< of extend() alone
-  SharedPrefixes shared{};                ///< of score() alone
-};
 
 /// Forward and backward of micro-batches, written out as a straight list of op calls. It holds activations, not
 /// weights: those come from a WeightProvider unit by unit, and gradients go to a GradientSink. Under tensor parallelism
@@ -111,7 +71,7 @@ class Llama {
   /// which makes the loss whole chunk by chunk. `gradients` may be null where it does not train.
   void forward(int slot, const MicroBatch& batch, WeightProvider& weights, GradientSink* gradients);
   void backward(int slot, WeightProvider& weights, GradientSink& gradients);
-  /// The same in two parts, of which the second may come after those of other slots: the first leaves the gradient for
+  /// Backward in two parts, of which the second may come after those of other slots: the first leaves the gradient for
   /// the stage below. Between them the slot keeps inputs and output gradients of the linears, the latter in the memory
   /// of activations that are done with. Blocks that recompute do all in the first part: their inputs do not stay. The
   /// bits are those of backward() where the second parts of micro-batches follow each other as the first ones do.
@@ -129,15 +89,16 @@ class Llama {
 
   /// Forward only: writes what batch.scored asks for, of which the host makes likelihoods(). Targets are not read.
   void score(const MicroBatch& batch, WeightProvider& weights);
-  /// The same of cached.tokens tokens behind those of a cache, which gets their keys and values. They are one row:
-  /// documents.begin says of each its number in the row less its position, and cached.spans what it sees.
+  /// Forward only: scores cached.tokens tokens that come behind those of a cache, which gets their keys and values.
+  /// They are one row: documents.begin says of each its number in the row less its position, and cached.spans what it
+  /// sees.
   void extend(const MicroBatch& batch, WeightProvider& weights);
-  /// What this rank computes with of the model.
+  /// This rank's part of the model.
   const ModelConfig& part() const { return part_; }
   /// Head::scored_rows.
   std::int64_t scored_rows(std::int64_t n) { return head(shape_).scored_rows(n); }
 
-  /// That of its linears which are not kept in bf16.
+  /// The recipe of its fp8 linears; the plain one where none is fp8.
   const Recipe& recipe() const { return *recipe_; }
   /// Where the scales of its fp8 casts come from. Passes of training record their abs-maxes there.
   Float8Scaling& scaling() { return *scaling_; }
@@ -169,7 +130,7 @@ class Llama {
     float* amaxes = nullptr;  ///< that the pass takes: of the stage's inputs, then of its gradients; null: of none
     std::int64_t first = 0;   ///< mark before the first block
     std::vector<BlockActivations> blocks{};
-    std::vector<LateGradients> late{};  ///< by block, between the two parts of backward
+    std::vector<DeferredGradients> deferred{};  ///< by block, between the two parts of backward
   };
 
   Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
@@ -195,7 +156,7 @@ class Llama {
   OutputGradient gradient_of(Slot& slot, std::int64_t layer);
   void backward_blocks(int index, WeightProvider& weights, GradientSink& gradients, bool split);
   /// Places for what the block's backward leaves for later; null where it makes all at once.
-  LateGradients* late_of(Slot& slot, std::int64_t layer, bool split);
+  DeferredGradients* deferred_of(Slot& slot, std::int64_t layer, bool split);
   void record_forward(const Slot& slot);
   void record_backward(const Slot& slot);
   void embed(const Slot& slot, WeightProvider& weights, const Tensor& out);
@@ -205,7 +166,9 @@ class Llama {
   void forward_blocks(Slot& slot, WeightProvider& weights);
   void leave_stream(const Slot& slot, const Tensor& norm);
   /// Gathers the head's weights: {norm, output}.
-  std::pair<Tensor, Tensor> gather_head(WeightProvider& weights);
+  /// What the last block of the stage has made, which the head reads.
+  static BlockResult result_of(const Slot& slot) { return {slot.blocks.back().h_middle, slot.branch}; }
+  HeadWeights gather_head(WeightProvider& weights);
   void release_head(WeightProvider& weights);
   void head_forward(const MicroBatch& batch, const Slot& slot, WeightProvider& weights);
   void head_score(const ScoredTokens& scored, const Slot& slot, WeightProvider& weights);

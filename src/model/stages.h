@@ -15,7 +15,7 @@ std::vector<double> unit_flops(const ModelConfig& model, std::int64_t seq_len);
 /// even one (the least sum of squares). Usage error for more stages than blocks.
 std::vector<UnitRange> even_stages(const ModelConfig& model, std::int64_t seq_len, int count);
 
-/// The same with so many blocks in each stage. Usage error when they are not the model's.
+/// Stages of so many blocks each. Usage error when their sum is not the model's.
 std::vector<UnitRange> stages_of_blocks(const ModelConfig& model, const std::vector<std::int64_t>& blocks);
 
 }  // namespace octet

@@ -6,7 +6,7 @@ namespace octet {
 
 namespace {
 
-/// Of scales that change along the sum.
+/// What the record says of scales that change along the sum; empty for others.
 std::string scales_along(const GemmTrace::Record& r) {
   if (!along_contraction(r.a_scales)) return "";
   return fmt::format(R"(, "a_scales": "{}", "b_scales": "{}")", name_of(r.a_scales), name_of(r.b_scales));

@@ -11,22 +11,24 @@ namespace octet {
 /// The input of the linears of a group, in the forms that they read: as produced (`high`), and cast to fp8 once for all
 /// of them that want it (`quantized`). What backward reads of it is kept; the rest is scratch.
 struct LinearInput {
-  Tensor high;                         ///< storage dtype
-  Tensor quantized;                    ///< e4m3 of a recipe that casts first, else of rank 0
-  Tensor turned{};                     ///< [in, n] of e4m3: kept in place of `quantized`, or of rank 0; see is_turned()
-  QuantScale scale;                    ///< of the cast; lives as long as `quantized`
-  bool keep_high = true;               ///< false: `high` is scratch and gone after forward
-  bool keep_all = false;               ///< the gathered forms stay until backward; else it gathers again into scratch
-  bool all_there = false;              ///< they lie in `all_high` and `all_quantized`
-  Tensor all_high{}, all_quantized{};  ///< of all tokens, what the linears read: `high` and `quantized`, or gathered
+  Tensor high;                 ///< storage dtype
+  Tensor quantized;            ///< e4m3 of a recipe that casts first, else of rank 0
+  Tensor transposed{};         ///< [in, n] of e4m3, kept in place of `quantized`; of rank 0 unless keeps_transposed()
+  QuantScale scale;            ///< of the cast; lives as long as `quantized`
+  bool keep_high = true;       ///< false: `high` is scratch and gone after forward
+  bool keep_gathered = false;  ///< the gathered forms stay until backward; else it gathers again into scratch
+  bool is_gathered = false;    ///< all tokens lie in `gathered_high` and `gathered_quantized`
+  /// What the linears read: `high` and `quantized` themselves, or of all tokens once they are gathered.
+  Tensor gathered_high{}, gathered_quantized{};
 
   bool is_cast() const { return quantized.shape.rank() != 0; }
-  /// The cast writes a transposed copy too, which is what backward reads where kernels read along k only. It is kept,
-  /// and the form that forward reads is scratch: no byte more is kept, and backward has no pass to make it.
-  bool is_turned() const { return turned.shape.rank() != 0; }
-  /// The scale is known before the values, so that whoever makes `high` writes `quantized` in the same pass, and `high`
-  /// itself only where that is kept.
-  bool is_written_cast() const { return is_cast() && scale.known; }
+  /// Says whether the cast writes a transposed copy too, which backward reads where kernels read along k only. That
+  /// copy is kept, and the form that forward reads is scratch: no byte more is kept, and backward has no pass to make
+  /// it.
+  bool keeps_transposed() const { return transposed.shape.rank() != 0; }
+  /// Says whether the scale is known before the values: then whoever makes `high` writes `quantized` in the same pass,
+  /// and `high` itself only where that is kept.
+  bool is_cast_by_producer() const { return is_cast() && scale.known; }
 };
 
 /// A weight in backward: [out, in] as it was gathered, and its transposed copy [in, out] where one is kept, else of
@@ -56,29 +58,31 @@ class LinearGroup {
 
   /// casts_first: the input is cast by its owner. reads_high: a linear, or a cast where a GEMM reads, reads the input
   /// in the storage dtype.
-  bool casts_first() const { return float8_->casts_first(); }
+  bool casts_first() const { return fp8_recipe_->casts_first(); }
   bool reads_high() const { return any_plain_ || !casts_first(); }
 
   /// Casts x.high, whose abs-max is in x.scale.amax, when the recipe casts first. `again`: of an input that was cast
-  /// before and whose bytes are gone, with the scale of then: the same bytes. Of a turned one `quantized` may have no
-  /// data: then only the transposed copy is made. `stats`: of x.high, where they are to be taken here.
+  /// before and whose bytes are gone, with the scale of then: the same bytes. Where it keeps_transposed(), `quantized`
+  /// may have no data: then only the transposed copy is made. `stats`: of x.high, where they are to be taken here.
   void cast(OpContext& op, LinearInput& x, bool again, const StatsOut& stats = {}) const;
-  /// Its place when the producer of x.high writes the fp8 forms itself (LinearInput::is_written_cast): also of the
-  /// turned one where the producer can.
-  static Float8Out place(const LinearInput& x, bool turned);
-  /// To be called then in place of cast(). `turned`: that form is there too.
-  void written(OpContext& op, LinearInput& x, bool turned) const;
+  /// Where the producer of x.high writes the fp8 forms, if it does so itself (LinearInput::is_cast_by_producer).
+  /// `transposed`: it can write that form too.
+  static Float8Out float8_destination(const LinearInput& x, bool transposed);
+  /// To be called then in place of cast(). `transposed`: the producer has written that form too.
+  void finish_producer_cast(OpContext& op, LinearInput& x, bool transposed) const;
 
  protected:
   /// The forms of x that are gathered are those of this rank, until they are.
   static void nothing_gathered(LinearInput& x);
   /// What the GEMMs of backward read of an output gradient that need not be gathered.
   static GradOperand operands(OpContext& op, const LinearRecipe& linear, const OutputGradient& dy);
-  /// What an fp8 linear reads or casts of the input, as it was kept and gathered.
-  const Tensor& kept(const LinearInput& x) const { return casts_first() ? x.all_quantized : x.all_high; }
+  /// The form of the input that an fp8 linear reads, or casts where its GEMM reads.
+  const Tensor& fp8_source(const LinearInput& x) const {
+    return casts_first() ? x.gathered_quantized : x.gathered_high;
+  }
   /// What the weight gradients of the fp8 linears read of it.
   Tensor for_grad_weight(OpContext& op, const LinearInput& x) const {
-    return x.is_turned() ? x.turned : float8_->input_for_grad_weight(op, kept(x));
+    return x.keeps_transposed() ? x.transposed : fp8_recipe_->input_for_grad_weight(op, fp8_source(x));
   }
   /// The input's form for a linear, of those for all fp8 linears and for the others.
   static const Tensor& pick(const LinearRecipe& linear, const Tensor& float8, const Tensor& high) {
@@ -92,7 +96,7 @@ class LinearGroup {
                    const Tensor& float8, const GradientTarget& dw) const;
 
   std::vector<LinearRecipe> linears_;
-  RecipePtr float8_ = plain_recipe();  ///< of the linears that are fp8; plain where none is
+  RecipePtr fp8_recipe_ = plain_recipe();  ///< of the linears that are fp8; plain where none is
   bool any_plain_ = false;
 };
 

@@ -99,8 +99,8 @@ void linear_forward(OpContext& op, const LinearRecipe& linear, const Tensor& x, 
 void linear_grad_input(OpContext& op, const LinearRecipe& linear, const Tensor& dy, const Tensor& w, const Tensor& dx,
                        bool accumulate) {
   const Check check{linear, "grad_input"};
-  const bool turned = k_major(op, w);
-  const std::int64_t out = w.shape[turned ? 1 : 0], in = w.shape[turned ? 0 : 1];
+  const bool transposed = k_major(op, w);
+  const std::int64_t out = w.shape[transposed ? 1 : 0], in = w.shape[transposed ? 0 : 1];
   check.same("out", dy.shape[1], out);
   check.same("in", dx.shape[1], in);
   check.same("tokens", dy.shape[0], dx.shape[0]);
@@ -108,7 +108,7 @@ void linear_grad_input(OpContext& op, const LinearRecipe& linear, const Tensor& 
   check.format("w", w, linear.float8());
   run(op, linear, check.gemm,
       {.a = operand_a(dy, false),
-       .b = operand_b(w, turned),
+       .b = operand_b(w, transposed),
        .c = dx.data,
        .c_dtype = dx.dtype,
        .m = dy.shape[0],
@@ -121,8 +121,8 @@ void linear_grad_input(OpContext& op, const LinearRecipe& linear, const Tensor& 
 void linear_grad_weight(OpContext& op, const LinearRecipe& linear, const Tensor& dy, const Tensor& x, const Tensor& dw,
                         bool accumulate) {
   const Check check{linear, "grad_weight"};
-  const bool turned = k_major(op, dy);
-  const int outer = turned ? 0 : 1, tokens = turned ? 1 : 0;
+  const bool transposed = k_major(op, dy);
+  const int outer = transposed ? 0 : 1, tokens = transposed ? 1 : 0;
   check.same("out", dy.shape[outer], dw.shape[0]);
   check.same("in", x.shape[outer], dw.shape[1]);
   check.same("tokens", dy.shape[tokens], x.shape[tokens]);
@@ -133,8 +133,8 @@ void linear_grad_weight(OpContext& op, const LinearRecipe& linear, const Tensor&
                          check.gemm, name_of(dw.dtype), accumulate ? " and added to" : "");
   }
   run(op, linear, check.gemm,
-      {.a = operand_a(dy, !turned),
-       .b = operand_b(x, turned),
+      {.a = operand_a(dy, !transposed),
+       .b = operand_b(x, transposed),
        .c = dw.data,
        .c_dtype = dw.dtype,
        .m = dw.shape[0],

@@ -24,11 +24,11 @@ struct QuantScale {
 Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, bool power_of_two,
                 void* storage, void* transposed = nullptr, const StatsOut& stats = {});
 
-/// The same with the abs-max that is in `scale`, of whatever that was taken; nothing is exchanged.
+/// Casts x with the scale of the abs-max that is in `scale`, whatever that was taken of; nothing is exchanged.
 Tensor cast_by_amax(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, bool power_of_two,
                     void* storage, void* transposed = nullptr);
 
-/// The same with the scale that is in `scale` already: no abs-max is asked for and none exchanged.
+/// Casts x with the scale that is in `scale` already: no abs-max is asked for and none exchanged.
 Tensor cast(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage,
             void* transposed = nullptr, const StatsOut& stats = {});
 

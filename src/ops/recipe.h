@@ -30,7 +30,8 @@ struct GradOperand {
 ///   y  = x wᵀ    none: x [n, in] and w [out, in] lie along k = in;
 ///   dx = dy w    wᵀ [in, out], for the length of the GEMM;
 ///   dw = dyᵀ x   dyᵀ [out, n], by the pass that casts dy where there is one, and xᵀ [in, n], once for all linears that
-///                share the input: by the pass that casts x, unless what it wrote is gathered (LinearInput::is_turned).
+///                share the input: by the pass that casts x, unless what it wrote is gathered
+///                (LinearInput::keeps_transposed).
 class Recipe {
  public:
   Recipe() = default;
@@ -75,18 +76,18 @@ class Recipe {
   // Operands in the forms that GEMMs read. x and w come as they were kept and gathered, dy in the storage dtype; all of
   // them are of all tokens unless it says otherwise. Results are the argument itself or scratch of the caller's scope.
 
-  /// The input in fp8, into `storage`, and transposed into `turned`, each where it is not null; of a recipe that casts
-  /// first. The abs-max of x is in `scale`, or is taken here (`stats`, as in quantize). `again`: the scale is there
-  /// from a cast before, and gives the same bytes.
+  /// The input in fp8, into `storage`, and transposed into `transposed`, each where it is not null; of a recipe that
+  /// casts first. The abs-max of x is in `scale`, or is taken here (`stats`, as in quantize). `again`: the scale is
+  /// there from a cast before, and gives the same bytes.
   virtual Tensor cast_input(OpContext& op, const Tensor& x, const QuantScale& scale, bool again, void* storage,
-                            void* turned, const StatsOut& stats) const;
+                            void* transposed, const StatsOut& stats) const;
   virtual Tensor input_for_output(OpContext&, const Tensor& x) const { return x; }
   virtual Tensor input_for_grad_weight(OpContext&, const Tensor& x) const { return x; }
   virtual Tensor weight_for_output(OpContext&, const Tensor& w) const { return w; }
   virtual Tensor weight_for_grad_input(OpContext&, const Tensor& w) const { return w; }
   /// `scale` holds the abs-max of dy where the recipe casts first.
   virtual GradOperand grad_output(OpContext&, const Tensor& dy, const QuantScale&) const { return {dy, dy}; }
-  /// The same in two parts, around a gather: of this rank's rows as they travel, and of all rows as they came. Not for
+  /// grad_output in two parts, around a gather: this rank's rows as they travel, then all rows as they came. Not for
   /// a recipe that casts where a GEMM reads.
   virtual Tensor sent_grad_output(OpContext&, const Tensor& dy, const QuantScale&) const { return dy; }
   virtual GradOperand gathered_grad_output(OpContext&, const Tensor& dy) const { return {dy, dy}; }
@@ -94,12 +95,12 @@ class Recipe {
 
 using RecipePtr = std::shared_ptr<const Recipe>;
 
-/// That of fp32 and bf16.
+/// The recipe of fp32 and bf16.
 const RecipePtr& plain_recipe();
 
 /// The recipe of a configuration. Usage error for a name that is none.
 RecipePtr float8_recipe(const Float8Config& float8);
-/// The same where the precision is float8, else the plain one.
+/// The recipe of a configuration where the precision is float8, else the plain one.
 inline RecipePtr recipe_of(Precision precision, const Float8Config& float8) {
   return precision == Precision::float8 ? float8_recipe(float8) : plain_recipe();
 }

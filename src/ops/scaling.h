@@ -44,7 +44,7 @@ class Float8Scaling {
   /// inverse_scale_stride floats apart. No memory: the caller's.
   virtual QuantScale weights() const { return {}; }
 
-  /// Of casts [first, first + count) of a kind, whose abs-maxes stand in `amax`.
+  /// Takes the abs-maxes in `amax`, which are of casts [first, first + count) of a kind, for the scales of later steps.
   virtual void record(Stream&, const KernelTable&, CastKind, std::int64_t /*first*/, std::int64_t /*count*/,
                       const float* /*amax*/) {}
   /// Device memory.

@@ -30,7 +30,7 @@ class TensorChecks {
 
   /// Non-zero counters; waits for the stream.
   std::vector<Finding> read(Stream& stream) const;
-  /// The same of counts [size()] that are on the host.
+  /// What the counts [size()] say that are on the host.
   std::vector<Finding> findings(const std::int32_t* counts) const;
   void reset(Stream& stream);
 

@@ -26,17 +26,18 @@ void adamw_step(Stream& stream, const KernelTable& kernels, const OptimizerConfi
                 std::span<const OptimizerSlice> slices, const float* clip_factor, const std::uint32_t* skip,
                 std::int64_t multiprocessors = 0);
 
-/// Of a device with so many: what an update beside a forward pass takes, so that it keeps most of its speed and takes
-/// little from the GEMMs. 24 of the 132 of an H100, where that was measured, and as many in proportion of others; an
-/// even number, as the update's blocks go in pairs.
-std::int64_t multiprocessors_beside(const OptimizerConfig& config, std::int64_t of_device);
+/// The multiprocessors that an update beside a forward pass takes on a device that has `of_device`: so many that it
+/// keeps most of its speed and takes little from the GEMMs. They are 24 of the 132 of an H100, where that was measured,
+/// and as many in proportion on other devices; an even number, as the update's blocks go in pairs.
+std::int64_t update_multiprocessors(const OptimizerConfig& config, std::int64_t of_device);
 
-/// Those that are left to GEMMs beside it (Gemm::multiprocessors); 0, all, where that would be less than half of them.
-std::int64_t gemm_multiprocessors_beside(const OptimizerConfig& config, std::int64_t of_device);
+/// The multiprocessors that are left to GEMMs during such an update (Gemm::multiprocessors); 0, which means all, where
+/// fewer than half of them would be left.
+std::int64_t gemm_multiprocessors_during_update(const OptimizerConfig& config, std::int64_t of_device);
 
-/// Says whether a forward pass leaves an update its part of a GPU. It hangs on the configuration alone, so that a run
-/// that goes on has the GEMMs of one that never stopped.
-bool leaves_room(const OptimizerConfig& config, int shards);
+/// Says whether the GEMMs of a forward pass are chosen for what an update leaves of a GPU. It depends on the
+/// configuration alone, so that a run that goes on has the GEMMs of one that never stopped.
+bool gemms_leave_room(const OptimizerConfig& config, int shards);
 
 /// False when the parameter's name contains one of `no_decay`.
 bool decays(const OptimizerConfig& config, const std::string& parameter);

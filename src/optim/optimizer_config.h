@@ -29,7 +29,7 @@ struct OptimizerConfig {
   /// The update is done beside the next step's forward pass. automatic: on a GPU, where nothing is in its way
   /// (obstacle_to_update_beside) and passes are not graphs. Off until a GPU has shown that it pays.
   AutoBool beside_forward = AutoBool::no;
-  std::int64_t beside_multiprocessors = 0;  ///< of the GPU, that it then takes; 0: multiprocessors_beside
+  std::int64_t beside_multiprocessors = 0;  ///< of the GPU, that it then takes; 0: update_multiprocessors
   BesideGemms beside_gemms = BesideGemms::automatic;
 };
 

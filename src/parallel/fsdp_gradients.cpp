@@ -8,7 +8,7 @@
 namespace octet {
 namespace {
 
-void check_wire(const ShardedBuffer& shards, const UnitPlaces& places, int ranks, int replicas,
+void check_wire(const ShardedBuffer& shards, const GradientLayout& layout, int ranks, int replicas,
                 const FsdpOptions& options) {
   const bool narrow = options.gemm_gradients != DType::f32, alone = !exchanges(ranks, options);
   const bool known = options.gradient_wire == DType::f32 || options.gradient_wire == DType::bf16;
@@ -20,7 +20,7 @@ void check_wire(const ShardedBuffer& shards, const UnitPlaces& places, int ranks
                          name_of(options.gemm_gradients), name_of(options.gradient_wire), ranks, replicas);
   }
   for (std::size_t i = 0; i < shards.layout().size(); ++i) {
-    if (shards.dtype(i) == (alone ? places.dtype(i) : DType::f32)) continue;
+    if (shards.dtype(i) == (alone ? layout.dtype(i) : DType::f32)) continue;
     throw internal_error("parallel", "piece {} of the gradients is {}", i, name_of(shards.dtype(i)));
   }
 }
@@ -31,7 +31,7 @@ FsdpGradients::FsdpGradients(const ParameterList& list, ShardedBuffer& shards, C
                              Communicator& replicate_group, Communicator& tp_group, Stream& stream,
                              const FsdpOptions& options)
     : list_(list),
-      shards_(shards),
+      gradient_shards_(shards),
       group_(shard_group),
       replicas_(replicate_group),
       tp_(tp_group),
@@ -42,17 +42,17 @@ FsdpGradients::FsdpGradients(const ParameterList& list, ShardedBuffer& shards, C
       wire_(options.gradient_wire),
       whole_(options.whole_gradients),
       of_gemms_(options.gemm_gradients),
-      exchanges_(exchanges(shard_group.size(), options)),
+      sharded_(exchanges(shard_group.size(), options)),
       written_(stream.device().make_event()),
-      places_(list, shard_group.size(), options),
+      layout_(list, shard_group.size(), options),
       pool_(shard_group.memory(), Purpose::gradients),
       units_(list.units.size()) {
-  check_wire(shards, places_, shard_group.size(), replicate_group.size(), options);
+  check_wire(shards, layout_, shard_group.size(), replicate_group.size(), options);
 }
 
 void FsdpGradients::begin_step(std::int64_t micro_batches) {
   micro_batches_ = micro_batches;
-  if (of_gemms_ != DType::f32 && micro_batches > 1 && (keeps() || !exchanges_)) {
+  if (of_gemms_ != DType::f32 && micro_batches > 1 && (defers_reduction() || !sharded_)) {
     throw internal_error("parallel", "gradients that GEMMs leave in {} are not for sums of {} micro-batches",
                          name_of(of_gemms_), micro_batches);
   }
@@ -72,16 +72,16 @@ std::span<const GradientTarget> FsdpGradients::open(int index) {
 
 void FsdpGradients::place_targets(int index, Unit& unit) {
   const auto [first, last] = list_.range(index);
-  const bool adds = unit.closed > 0 && (!exchanges_ || keeps_fp32());
+  const bool adds = unit.closed > 0 && (!sharded_ || defers_in_fp32());
   unit.targets.clear();
-  if (exchanges_ && !keeps_fp32()) await_reductions(1);
-  if (exchanges_ && unit.buffer.empty()) unit.buffer = pool_.acquire(places_.unit_bytes(index));
+  if (sharded_ && !defers_in_fp32()) await_reductions(1);
+  if (sharded_ && unit.buffer.empty()) unit.buffer = pool_.acquire(layout_.unit_bytes(index));
   for (std::size_t i = first; i < last; ++i) {
     const Shape& shape = list_.parameters[i].shape;
-    std::byte* place = unit.buffer.as<std::byte>() + places_.offset(i);
-    unit.targets.push_back({{exchanges_ ? place : shards_.piece(i), places_.dtype(i), shape, nullptr}, adds});
-    const std::int64_t written = shape.elements() * size_of(places_.dtype(i));
-    if (exchanges_ && !adds) stream_.device().zero(place + written, places_.bytes(i) - written, stream_);
+    std::byte* place = unit.buffer.as<std::byte>() + layout_.offset(i);
+    unit.targets.push_back({{sharded_ ? place : gradient_shards_.piece(i), layout_.dtype(i), shape, nullptr}, adds});
+    const std::int64_t written = shape.elements() * size_of(layout_.dtype(i));
+    if (sharded_ && !adds) stream_.device().zero(place + written, layout_.bytes(i) - written, stream_);
   }
 }
 
@@ -94,14 +94,15 @@ void FsdpGradients::close(int index) {
   }
   unit.open = false;
   const bool first = ++unit.closed == 1, last = unit.closed == micro_batches_;
-  if (!exchanges_) return;
-  if (keeps() && whole_ != DType::f32) add_up(index, unit, last);
-  if (last || !keeps()) reduce_in_turn(index, unit, first || keeps());
+  if (!sharded_) return;
+  if (defers_reduction() && whole_ != DType::f32) add_to_bf16_sum(index, unit, last);
+  if (last || !defers_reduction()) start_reduction(index, unit, first || defers_reduction());
 }
 
-/// To the sum of the micro-batches before, which is rounded, or with the last one goes into that one's gradients.
-void FsdpGradients::add_up(int index, Unit& unit, bool last) {
-  const std::int64_t n = places_.unit_bytes(index) / 4;
+/// Adds the unit's gradients to the sum of the micro-batches before, which is rounded; the last micro-batch's become
+/// the whole sum in fp32.
+void FsdpGradients::add_to_bf16_sum(int index, Unit& unit, bool last) {
+  const std::int64_t n = layout_.unit_bytes(index) / 4;
   if (unit.closed > 1) {
     kernels_.sum_parts(
         stream_,
@@ -113,14 +114,14 @@ void FsdpGradients::add_up(int index, Unit& unit, bool last) {
   pool_.give_back(std::exchange(unit.buffer, {}));  // whoever writes there next comes later on the same stream
 }
 
-/// On the stream of reductions, when the unit's gradients are there.
-void FsdpGradients::reduce_in_turn(int index, Unit& unit, bool first) {
+void FsdpGradients::start_reduction(int index, Unit& unit, bool overwrite) {
   if (overlaps()) {
     stream_.record(*written_);
     reduces_.wait(*written_);
   }
-  reduce(index, unit, first);
-  reducing_.push_back({std::exchange(unit.buffer, {}), keeps_fp32() ? &unit : nullptr, stream_.device().make_event()});
+  reduce(index, unit, overwrite);
+  reducing_.push_back(
+      {std::exchange(unit.buffer, {}), defers_in_fp32() ? &unit : nullptr, stream_.device().make_event()});
   reduces_.record(*reducing_.back().done);
   if (!overlaps()) await_reductions(0);
 }
@@ -138,57 +139,57 @@ void FsdpGradients::await_reductions(std::size_t left) {
   }
 }
 
-void FsdpGradients::reduce(int index, Unit& unit, bool first) {
+void FsdpGradients::reduce(int index, Unit& unit, bool overwrite) {
   const UnitScope scope(list_.units[static_cast<std::size_t>(index)]);  // for traces and the watchdog
   const auto [begin, end] = list_.range(index);
   if (wire_ == DType::bf16) {
-    exchange_and_sum(index, unit, first);
+    exchange_and_sum(index, unit, overwrite);
   } else {
-    reduce_scatter(begin, end, unit, first);
+    reduce_scatter(begin, end, unit, overwrite);
   }
 }
 
 void FsdpGradients::reserve(std::int64_t bytes) {
-  if (exchange_.bytes() >= bytes) return;
-  exchange_ = Buffer();  // give back the old one first
-  exchange_ = Buffer(group_.memory(), bytes, Purpose::gradients);
+  if (scratch_.bytes() >= bytes) return;
+  scratch_ = Buffer();  // give back the old one first
+  scratch_ = Buffer(group_.memory(), bytes, Purpose::gradients);
 }
 
-void FsdpGradients::reduce_scatter(std::size_t begin, std::size_t end, const Unit& unit, bool first) {
-  if (!first) reserve(unit.buffer.bytes() / group_.size());
+void FsdpGradients::reduce_scatter(std::size_t begin, std::size_t end, const Unit& unit, bool overwrite) {
+  if (!overwrite) reserve(unit.buffer.bytes() / group_.size());
   group_.group_begin();
-  auto* to = exchange_.as<float>();
+  auto* to = scratch_.as<float>();
   for (std::size_t i = begin; i < end; ++i) {
-    group_.reduce_scatter(static_cast<float*>(unit.targets[i - begin].tensor.data), first ? shards_.data(i) : to,
-                          piece(i));
-    if (!first) to += piece(i);
+    group_.reduce_scatter(static_cast<float*>(unit.targets[i - begin].tensor.data),
+                          overwrite ? gradient_shards_.data(i) : to, piece(i));
+    if (!overwrite) to += piece(i);
   }
   group_.group_end();
-  if (first) return;
+  if (overwrite) return;
 
-  const auto* from = exchange_.as<float>();
+  const auto* from = scratch_.as<float>();
   for (std::size_t i = begin; i < end; ++i) {
-    kernels_.accumulate(reduces_, {.x = from, .y = shards_.data(i), .n = piece(i)});
+    kernels_.accumulate(reduces_, {.x = from, .y = gradient_shards_.data(i), .n = piece(i)});
     from += piece(i);
   }
 }
 
 /// Once rounded, the unit's fp32 gradients are not needed again: what the other ranks send lands on them. What is bf16
 /// is sent from where it is, and what the other ranks send lands beside.
-void FsdpGradients::exchange_and_sum(int index, const Unit& unit, bool first) {
+void FsdpGradients::exchange_and_sum(int index, const Unit& unit, bool overwrite) {
   const auto [begin, end] = list_.range(index);
-  reserve(places_.bytes_in_bf16(index));
-  if (const std::int64_t n = places_.fp32_bytes(index) / 4; n > 0) {
-    kernels_.convert(reduces_, {.x = unit.buffer.data(), .y = exchange_.data(), .n = n});
+  reserve(layout_.bytes_in_bf16(index));
+  if (const std::int64_t n = layout_.fp32_bytes(index) / 4; n > 0) {
+    kernels_.convert(reduces_, {.x = unit.buffer.data(), .y = scratch_.data(), .n = n});
   }
   struct Ends {
     std::byte *sent, *received;
   };
   const auto ends_of = [&](std::size_t i) -> Ends {
-    std::byte* beside = exchange_.as<std::byte>() + places_.offset_in_bf16(index, i);
+    std::byte* beside = scratch_.as<std::byte>() + layout_.offset_in_bf16(index, i);
     auto* in_unit = unit.buffer.as<std::byte>();
-    if (places_.dtype(i) == DType::f32) return {beside, in_unit + places_.offset_in_bf16(index, i)};
-    return {in_unit + places_.offset(i), beside};
+    if (layout_.dtype(i) == DType::f32) return {beside, in_unit + layout_.offset_in_bf16(index, i)};
+    return {in_unit + layout_.offset(i), beside};
   };
 
   group_.group_begin();
@@ -203,13 +204,13 @@ void FsdpGradients::exchange_and_sum(int index, const Unit& unit, bool first) {
                                   .dtype = DType::bf16,
                                   .count = group_.size(),
                                   .n = piece(i),
-                                  .out = shards_.data(i),
-                                  .accumulate = !first});
+                                  .out = gradient_shards_.data(i),
+                                  .accumulate = !overwrite});
   }
 }
 
 void FsdpGradients::finish_step() {
-  for (std::size_t u = 0; keeps() && u < units_.size(); ++u) {
+  for (std::size_t u = 0; defers_reduction() && u < units_.size(); ++u) {
     const auto [first, last] = list_.range(static_cast<int>(u));
     if (first == last || units_[u].closed == micro_batches_) continue;
     throw internal_error("parallel", "{} of {} micro-batches closed unit {}, which waits for the last",
@@ -220,12 +221,13 @@ void FsdpGradients::finish_step() {
     tp_.group_begin();
     for (std::size_t i = 0; i < list_.parameters.size(); ++i) {
       if (!list_.parameters[i].cut.replicated()) continue;
-      tp_.all_reduce(shards_.data(i), shards_.layout().shard(i).padded_elements(), DType::f32, ReduceOp::sum);
+      tp_.all_reduce(gradient_shards_.data(i), gradient_shards_.layout().shard(i).padded_elements(), DType::f32,
+                     ReduceOp::sum);
     }
     tp_.group_end();
   }
   if (replicas_.size() > 1) {
-    replicas_.all_reduce(shards_.all(), shards_.layout().elements(), DType::f32, ReduceOp::sum);
+    replicas_.all_reduce(gradient_shards_.all(), gradient_shards_.layout().elements(), DType::f32, ReduceOp::sum);
   }
 }
 

@@ -7,10 +7,10 @@
 #include "kernels/table.h"
 #include "src/comm/communicator.h"
 #include "src/device/buffer.h"
+#include "src/parallel/gradient_layout.h"
 #include "src/parallel/gradient_sink.h"
 #include "src/parallel/parallel_config.h"
 #include "src/parallel/sharded_parameters.h"
-#include "src/parallel/unit_places.h"
 
 namespace octet {
 
@@ -63,24 +63,28 @@ class FsdpGradients final : public GradientSink {
     std::unique_ptr<Event> done;
   };
 
-  /// Says whether units are whole until the step's last micro-batch.
-  bool keeps() const { return exchanges_ && zero_ == Zero::one && micro_batches_ > 1; }
-  bool keeps_fp32() const { return keeps() && whole_ == DType::f32; }
+  /// Says whether units stay whole, and are reduced only after the step's last micro-batch.
+  bool defers_reduction() const { return sharded_ && zero_ == Zero::one && micro_batches_ > 1; }
+  bool defers_in_fp32() const { return defers_reduction() && whole_ == DType::f32; }
   bool overlaps() const { return &reduces_ != &stream_; }
   /// Makes the compute stream wait for all reductions but the last `left`. The memory of those it waits for is then
   /// free.
   void await_reductions(std::size_t left);
   void place_targets(int index, Unit& unit);
-  void add_up(int index, Unit& unit, bool last);
-  void reduce(int index, Unit& unit, bool first);
-  void reduce_in_turn(int index, Unit& unit, bool first);
-  void reduce_scatter(std::size_t begin, std::size_t end, const Unit& unit, bool first);
-  void exchange_and_sum(int index, const Unit& unit, bool first);
-  std::int64_t piece(std::size_t parameter) const { return shards_.layout().shard(parameter).padded_elements(); }
+  void add_to_bf16_sum(int index, Unit& unit, bool last);
+  void reduce(int index, Unit& unit, bool overwrite);
+  /// Reduces on the stream of reductions, once the unit's gradients are there. `overwrite`: what the shards hold is
+  /// replaced and not added to; so it is in the calls below.
+  void start_reduction(int index, Unit& unit, bool overwrite);
+  void reduce_scatter(std::size_t begin, std::size_t end, const Unit& unit, bool overwrite);
+  void exchange_and_sum(int index, const Unit& unit, bool overwrite);
+  std::int64_t piece(std::size_t parameter) const {
+    return gradient_shards_.layout().shard(parameter).padded_elements();
+  }
   void reserve(std::int64_t bytes);
 
   const ParameterList& list_;
-  ShardedBuffer& shards_;
+  ShardedBuffer& gradient_shards_;
   Communicator& group_;
   Communicator& replicas_;
   Communicator& tp_;
@@ -89,16 +93,16 @@ class FsdpGradients final : public GradientSink {
   const KernelTable& kernels_;
   Zero zero_;
   DType wire_, whole_, of_gemms_;
-  bool exchanges_;
+  bool sharded_;                    ///< gradients are exchanged: between several shards, or with one_rank_exchange
   std::int64_t micro_batches_ = 0;  ///< of the step
   std::unique_ptr<Event> written_;  ///< the end of a unit's gradients
   std::deque<Reducing> reducing_;   ///< in the order of their stream
-  UnitPlaces places_;
+  GradientLayout layout_;
   BufferPool pool_;
   /// Memory beside a unit while it is reduced. wire f32: its reduced pieces, from the second micro-batch on. wire bf16:
   /// its fp32 gradients rounded, for which their own memory then takes those of the other ranks, and what the other
   /// ranks send for the gradients that are bf16.
-  Buffer exchange_;
+  Buffer scratch_;
   std::vector<Unit> units_;
 };
 

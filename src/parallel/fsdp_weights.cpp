@@ -49,7 +49,7 @@ std::vector<std::int64_t> cast_after_bytes(const ParameterList& list, int shards
 
 FsdpWeights::FsdpWeights(const ParameterList& list, const ShardedBuffer& master, WeightScales& scales,
                          Communicator& shard_group, Communicator& tp_group, Stream& stream, FsdpOptions options,
-                         UnitUpdates* updates)
+                         UpdateEvents* updates)
     : list_(list),
       master_(master),
       scales_(scales),
@@ -75,9 +75,9 @@ FsdpWeights::FsdpWeights(const ParameterList& list, const ShardedBuffer& master,
 
 std::span<const Tensor> FsdpWeights::gather(int unit) {
   schedule_.advance(unit);
-  ensure(unit);
-  await(unit);
-  if (prefetches(schedule_.next())) ensure(schedule_.next());  // issued before the model computes with `unit`
+  start_gather(unit);
+  finish_gather(unit);
+  if (prefetches(schedule_.next())) start_gather(schedule_.next());  // issued before the model computes with `unit`
   return units_[static_cast<std::size_t>(unit)].tensors;
 }
 
@@ -94,11 +94,11 @@ std::span<const Tensor> FsdpWeights::transposed(int index) {
   if (unit.transposed_buffer.empty()) unit.transposed_buffer = Buffer(stream_.device(), bytes, Purpose::gathered);
   char* place = unit.transposed_buffer.as<char>();
   for (const Tensor& w : unit.tensors) {
-    Tensor& turned = unit.transposed.emplace_back();
+    Tensor& copy = unit.transposed.emplace_back();
     if (!is_float8(w.dtype)) continue;
-    turned = {place, w.dtype, {w.shape[1], w.shape[0]}, w.inverse_scale};
+    copy = {place, w.dtype, {w.shape[1], w.shape[0]}, w.inverse_scale};
     place += aligned(w.bytes());
-    kernels_.transpose_float8(stream_, {.x = w.data, .y = turned.data, .rows = w.shape[0], .columns = w.shape[1]});
+    kernels_.transpose_float8(stream_, {.x = w.data, .y = copy.data, .rows = w.shape[0], .columns = w.shape[1]});
   }
   return unit.transposed;
 }
@@ -122,7 +122,7 @@ void FsdpWeights::drop(Unit& unit) {
   unit.gathered = false;
 }
 
-void FsdpWeights::ensure(int index) {
+void FsdpWeights::start_gather(int index) {
   Unit& unit = units_[static_cast<std::size_t>(index)];
   if (unit.gathered) return;
   unit.buffer = pool_.acquire(unit_bytes_[static_cast<std::size_t>(index)]);
@@ -137,12 +137,14 @@ void FsdpWeights::ensure(int index) {
   unit.gathered = true;
 }
 
-/// The model's stream comes behind the gather, and casts there what is to be cast: its scale needs the tensor-parallel
-/// group, whose calls belong to that stream.
-void FsdpWeights::await(int index) {
+void FsdpWeights::finish_gather(int index) {
   Unit& unit = units_[static_cast<std::size_t>(index)];
   if (overlaps()) stream_.wait(*unit.ready);
-  if (unit.cast) return;
+  if (unit.needs_cast) cast_after_gather(index, unit);
+}
+
+/// On the model's stream: the scale needs the tensor-parallel group, whose calls belong to that stream.
+void FsdpWeights::cast_after_gather(int index, Unit& unit) {
   const UnitScope scope(list_.units[static_cast<std::size_t>(index)]);  // for traces and the watchdog
   const auto [first, last] = list_.range(index);
   char* place = unit.high.as<char>();
@@ -153,7 +155,7 @@ void FsdpWeights::await(int index) {
     place += cast_after_bytes(p, group_.size());
   }
   unit.high = {};
-  unit.cast = true;
+  unit.needs_cast = false;
 }
 
 void FsdpWeights::gather_parameters(int index, Unit& unit) {
@@ -163,7 +165,7 @@ void FsdpWeights::gather_parameters(int index, Unit& unit) {
   unit.tensors.clear();
   char* place = unit.buffer.as<char>();
   unit.high = Buffer(stream_.device(), cast_after_bytes_[static_cast<std::size_t>(index)], Purpose::gathered);
-  unit.cast = unit.high.empty();
+  unit.needs_cast = !unit.high.empty();
   char* high_place = unit.high.as<char>();
   char* staged = staging_.as<char>();  // the stream is done with the last unit's when it comes to this one's
 

@@ -8,7 +8,7 @@
 #include "src/device/buffer.h"
 #include "src/parallel/gather_schedule.h"
 #include "src/parallel/parallel_config.h"
-#include "src/parallel/unit_updates.h"
+#include "src/parallel/update_events.h"
 #include "src/parallel/weight_provider.h"
 #include "src/parallel/weight_scales.h"
 
@@ -25,11 +25,11 @@ namespace octet {
 /// it was given before, which is where the gathered memory's former use ends, and the model's work waits for its own
 /// unit alone. The host waits for nothing.
 ///
-/// Where masters are updated beside the model, a unit is cast when its own update is done (UnitUpdates).
+/// Where masters are updated beside the model, a unit is cast when its own update is done (UpdateEvents).
 class FsdpWeights final : public WeightProvider {
  public:
   FsdpWeights(const ParameterList& list, const ShardedBuffer& master, WeightScales& scales, Communicator& shard_group,
-              Communicator& tp_group, Stream& stream, FsdpOptions options, UnitUpdates* updates = nullptr);
+              Communicator& tp_group, Stream& stream, FsdpOptions options, UpdateEvents* updates = nullptr);
 
   void begin_pass(std::span<const int> order) override { schedule_.begin(order); }
   std::span<const Tensor> gather(int unit) override;
@@ -41,7 +41,7 @@ class FsdpWeights final : public WeightProvider {
  private:
   struct Unit {
     bool gathered = false;
-    bool cast = false;  ///< nothing is left to be cast after the gather
+    bool needs_cast = false;  ///< some weights are gathered in bf16 and still have to be cast
     Buffer buffer;
     Buffer high;  ///< bf16 forms of fp8 weights that are cast after the gather
     std::vector<Tensor> tensors;
@@ -52,8 +52,11 @@ class FsdpWeights final : public WeightProvider {
 
   bool overlaps() const { return &gathers_ != &stream_; }
   bool prefetches(int unit) const;
-  void ensure(int unit);
-  void await(int unit);
+  void start_gather(int unit);
+  /// The model's stream comes behind the gather, and casts there what is left to be cast.
+  void finish_gather(int unit);
+  void cast_after_gather(int index, Unit& unit);
+  /// Casts this rank's pieces into their places and gathers them, all parameters in one group.
   void gather_parameters(int index, Unit& unit);
   void cast_piece(std::size_t parameter, DType to, void* piece);
   void cast_gathered(std::size_t parameter, const Tensor& high, Tensor& out);
@@ -68,7 +71,7 @@ class FsdpWeights final : public WeightProvider {
   Stream& gathers_;  ///< the group's
   const KernelTable& kernels_;
   FsdpOptions options_;
-  UnitUpdates* updates_;                        ///< null: the model's stream updates the masters
+  UpdateEvents* updates_;                       ///< null: the model's stream updates the masters
   std::unique_ptr<Event> passed_;               ///< what the model's stream was given before a gather
   std::vector<std::int64_t> unit_bytes_;        ///< of each unit while it is gathered
   std::vector<std::int64_t> cast_after_bytes_;  ///< of its bf16 forms, while it is gathered without fp8 all-gather

@@ -34,11 +34,11 @@ class ShardLayout {
 class ShardedBuffer {
  public:
   ShardedBuffer(const ShardLayout& layout, MemorySource& source, Stream& stream, Purpose purpose);
-  /// The same with pieces of these dtypes, f32 or bf16: in the layout's order, each on 256 bytes.
+  /// A buffer whose pieces have these dtypes, f32 or bf16: in the layout's order, each on 256 bytes.
   ShardedBuffer(const ShardLayout& layout, MemorySource& source, Stream& stream, Purpose purpose,
                 std::vector<DType> dtypes);
 
-  /// Of fp32 pieces; another is an internal error, as is all() of a buffer that has one.
+  /// An fp32 piece, and all of them; a piece of another dtype is an internal error in both.
   float* data(std::size_t i) const;
   float* all() const;
   DType dtype(std::size_t i) const { return dtypes_[i]; }

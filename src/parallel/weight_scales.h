@@ -31,8 +31,8 @@ class WeightScales {
   void update(Communicator& replica, const KernelTable& kernels);
   /// Says whether update() would have ranks exchange abs-maxes.
   bool exchanges(const Communicator& replica) const { return computes() && replica.size() > 1; }
-  /// Likewise of parameters [begin, end) alone, whose pieces are all here: on the stream on which their abs-maxes were
-  /// raised. Neighbours in the list are neighbours among the fp8 weights.
+  /// Makes the scales of parameters [begin, end), whose pieces are all here: on the stream on which their abs-maxes
+  /// were raised. Neighbours in the list are neighbours among the fp8 weights.
   void update_whole(std::size_t begin, std::size_t end, Stream& stream, const KernelTable& kernels);
   /// The scale of one weight from its gathered bf16 form, the path without fp8 all-gather: nothing to communicate but
   /// for the MAX over the other tensor-parallel parts. Does nothing for a recipe that remembers,

@@ -25,8 +25,7 @@ class UnitScope {
 };
 
 /// What a training step does with a unit; weight_gradients where a pass makes them apart. `phase` in the timeline's
-/// files. (Phase of src/comm/watchdog.h is another matter: parts of a run that differ in how long an operation may
-/// take.)
+/// files.
 enum class StepPart : std::uint8_t { other, data, forward, recompute, backward, weight_gradients, optimizer };
 
 constexpr auto names_of(StepPart) {

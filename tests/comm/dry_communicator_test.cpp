@@ -36,7 +36,7 @@ TEST_F(DryWorlds, HaveTheGroupsOfTheirMesh) {
   for (const int rank : {0, 13, 63}) {
     Mesh mesh(world({.shape = shape, .rank = rank}), shape);
     EXPECT_EQ(mesh.coordinates(), coordinates(shape, rank));
-    for (Communicator* group : {&mesh.world(), &mesh.dp_replicate(), &mesh.shards(), &mesh.tp(), &mesh.dp(),
+    for (Communicator* group : {&mesh.world(), &mesh.dp_replicate(), &mesh.fsdp(), &mesh.tp(), &mesh.dp(),
                                 &mesh.replica(), &mesh.pp(), &mesh.cp(), &mesh.losses(), &mesh.stage_replica()}) {
       const MeshGroup* const known = find_group(group->name(), shape);
       ASSERT_NE(known, nullptr);
@@ -57,7 +57,7 @@ TEST_F(DryWorlds, HaveTheGroupsOfTheirMesh) {
 
 TEST_F(DryWorlds, TellOfTheirCallsAsWork) {
   Mesh mesh(world({.shape = {.dp_shard = 4, .tp = 2}, .rank = 3}), {.dp_shard = 4, .tp = 2});
-  Communicator& shards = mesh.shards();
+  Communicator& shards = mesh.fsdp();
   shards.all_gather(nullptr, nullptr, 10, DType::bf16);
   shards.group_begin();
   mesh.tp().group_begin();
@@ -83,20 +83,20 @@ TEST_F(DryWorlds, TellOfTheirCallsAsWork) {
 TEST_F(DryWorlds, KeepMemoryWhereTheyAreAskedTo) {
   const auto registered = [](std::string_view group) { return group == "dp_shard"; };
   Mesh several(world({.shape = {.dp_shard = 2}, .keeps_memory = registered}), {.dp_shard = 2});
-  EXPECT_FALSE(several.shards().memory().cheap());
+  EXPECT_FALSE(several.fsdp().memory().cheap());
   EXPECT_TRUE(several.dp().memory().cheap());
-  EXPECT_EQ(&several.shards().memory().ledger(), &device_->ledger());
+  EXPECT_EQ(&several.fsdp().memory().ledger(), &device_->ledger());
   Mesh one(world({.shape = {}, .keeps_memory = registered}), {});
-  EXPECT_TRUE(one.shards().memory().cheap());
+  EXPECT_TRUE(one.fsdp().memory().cheap());
   Mesh asked(world({.shape = {}, .keeps_memory = registered, .one_rank_groups = true}), {});
-  EXPECT_FALSE(asked.shards().memory().cheap());
+  EXPECT_FALSE(asked.fsdp().memory().cheap());
 }
 
 TEST_F(DryWorlds, NameTheCommunicatorsThatAreMadeAndTheirUse) {
   std::vector<DryGroup> made;
   const auto alike = [](std::string_view, std::string_view b) { return b != "replica"; };
   Mesh mesh(world({.shape = {.dp_shard = 4}, .alike = alike, .made = &made}), {.dp_shard = 4});
-  mesh.shards().all_gather(nullptr, nullptr, 1, DType::f32);
+  mesh.fsdp().all_gather(nullptr, nullptr, 1, DType::f32);
   mesh.dp().all_reduce(nullptr, 1, DType::f32, ReduceOp::sum);
   mesh.replica().all_reduce(nullptr, 1 << 20, DType::f32, ReduceOp::sum);
   std::erase_if(made, [](const DryGroup& g) { return g.ranks.size() == 1; });

@@ -76,7 +76,7 @@ int body(MpiRuntime& runtime, int argc, char** argv) {
   const auto world = make_mpi_communicator(*stream, "world");
   const auto copy = world->split(0, world->rank(), "dp_shard");
   copy->barrier();
-  const PhaseScope phase(Phase::step);
+  const RunPhaseScope phase(RunPhase::step);
   if (rank < 0 || rank == runtime.rank()) fail(argv[1], *world);
   const UnitScope unit("layers.3");
   float x = 1.0f;

@@ -54,7 +54,7 @@ TEST(MeshSharing, RanksOfEveryGroupWithStagesAndContextParts) {
   const auto of = [&](GroupKind kind) { return ranks_of(mesh_group(kind), shape, 5); };  // of pp 0, cp 0, tp 1
   using Ranks = std::vector<int>;
   EXPECT_EQ(of(GroupKind::pp), (Ranks{5, 21}));
-  EXPECT_EQ(of(GroupKind::shards), (Ranks{1, 3, 5, 7}));
+  EXPECT_EQ(of(GroupKind::fsdp), (Ranks{1, 3, 5, 7}));
   EXPECT_EQ(of(GroupKind::cp), (Ranks{5, 7}));
   EXPECT_EQ(of(GroupKind::dp), (Ranks{1, 5, 9, 13}));
   EXPECT_EQ(of(GroupKind::replica), (Ranks{0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23}));
@@ -123,7 +123,7 @@ TEST(MeshSharing, EveryGroupIsTracedByItsOwnName) {
   const auto stream = cpu_device().make_stream();
   Mesh mesh(make_traced(make_mpi_communicator(*stream, "world"), &trace), {.dp_shard = 0});
   std::int32_t x = 1;
-  for (Communicator* group : {&mesh.world(), &mesh.dp(), &mesh.shards(), &mesh.replica()}) {
+  for (Communicator* group : {&mesh.world(), &mesh.dp(), &mesh.fsdp(), &mesh.replica()}) {
     const int size = mesh.world().size();
     x = 1;
     group->all_reduce(&x, 1, DType::i32, ReduceOp::sum);

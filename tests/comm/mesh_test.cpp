@@ -89,11 +89,11 @@ TEST(Mesh, GroupsOfAllWaysToReplicate) {
     EXPECT_EQ(mesh.shape().dp_shard, shards);
     EXPECT_EQ(mesh.coordinates().dp_replicate, rank / shards);
     EXPECT_EQ(mesh.coordinates().dp_shard, rank % shards);
-    EXPECT_EQ(members(mesh.shards(), rank), every(rank / shards * shards, 1, shards));
+    EXPECT_EQ(members(mesh.fsdp(), rank), every(rank / shards * shards, 1, shards));
     EXPECT_EQ(members(mesh.dp_replicate(), rank), every(rank % shards, shards, replicas));
     EXPECT_EQ(members(mesh.dp(), rank), every(0, 1, size));
     for (Communicator* single : {&mesh.pp(), &mesh.cp(), &mesh.tp()}) EXPECT_EQ(single->size(), 1) << single->name();
-    EXPECT_EQ(mesh.shards().name(), "dp_shard");
+    EXPECT_EQ(mesh.fsdp().name(), "dp_shard");
     EXPECT_EQ(mesh.dp_replicate().name(), "dp_replicate");
     EXPECT_EQ(mesh.dp().name(), "dp");
     EXPECT_EQ(&mesh.losses(), &mesh.dp());

@@ -65,16 +65,16 @@ TEST(Watchdog, ADeadlineThatPassedThrowsLostPeerWithTheName) {
 TEST(Watchdog, EveryPhaseHasItsOwnLimit) {
   const Watchdog watchdog({.start = 600, .step = 0.02});
   const OperationScope first("barrier");
-  const PhaseScope phase(Phase::step);
+  const RunPhaseScope phase(RunPhase::step);
   const OperationScope operation("barrier");
   {
-    const PhaseScope again(Phase::start);
+    const RunPhaseScope again(RunPhase::start);
     const OperationScope inner("barrier");
     std::this_thread::sleep_for(milliseconds(40));
     EXPECT_NO_THROW(inner.check_deadline());
   }
   {
-    const PhaseScope files(Phase::checkpoint);
+    const RunPhaseScope files(RunPhase::checkpoint);
     const OperationScope inner("all_reduce");
     std::this_thread::sleep_for(milliseconds(40));
     EXPECT_NO_THROW(inner.check_deadline());

@@ -128,8 +128,8 @@ TEST_F(WorkLists, HoldWhatIsZeroed) {
   list.give(*stream);
   EXPECT_EQ(std::count(bytes, bytes + 64, 0), 32);
 
-  WorkList settled;
-  Listing listing(*stream, settled);
+  WorkList untouched;
+  Listing listing(*stream, untouched);
   note(*stream, 'a');
   cpu.zero(bytes, 64, *other);
   EXPECT_EQ(done, "a") << "of another stream";
@@ -137,7 +137,7 @@ TEST_F(WorkLists, HoldWhatIsZeroed) {
 }
 
 /// All that has to come behind the work before it, and cannot be listed.
-TEST_F(WorkLists, AreSettledBeforeWhatCannotBeListed) {
+TEST_F(WorkLists, AreFlushedBeforeWhatCannotBeListed) {
   Device& cpu = cpu_device();
   const auto cpu_stream = cpu.make_stream();
   for (const auto& [device, stream] : {std::pair{device_.get(), stream_.get()}, std::pair{&cpu, cpu_stream.get()}}) {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "src/data/window_documents.h"
+#include "src/train/step/run_settings.h"
 #include "tests/equivalence/trainer_test.h"
 
 namespace octet {

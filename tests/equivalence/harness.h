@@ -106,10 +106,10 @@ class Harness {
   std::vector<float> whole(const ShardedBuffer& buffer, const std::string& name) {
     const std::size_t i = index(name);
     const Shard& shard = buffer.layout().shard(i);
-    const std::int64_t padded = shard.padded_elements() * mesh_.shards().size(), part = shard.cut.elements();
+    const std::int64_t padded = shard.padded_elements() * mesh_.fsdp().size(), part = shard.cut.elements();
     const int parts = mesh_.tp().size();
     std::vector<float> mine(static_cast<std::size_t>(padded)), all(static_cast<std::size_t>(part * parts));
-    mesh_.shards().all_gather(buffer.data(i), mine.data(), shard.padded_elements(), DType::f32);
+    mesh_.fsdp().all_gather(buffer.data(i), mine.data(), shard.padded_elements(), DType::f32);
     mesh_.tp().all_gather(mine.data(), all.data(), part, DType::f32);
     const TensorCut cut = sharded_.parameters().parameters[i].cut;
     std::vector<float> whole(static_cast<std::size_t>(shard.global.elements()));
@@ -134,11 +134,11 @@ class Harness {
     float loss = 0;
     sharded_.begin_step(mine / micro);
     for (std::int64_t begin = mesh_.dp().rank() * mine; begin < (mesh_.dp().rank() + 1) * mine; begin += micro) {
-      sharded_.accumulate({tokens.data() + begin,
-                           targets.data() + begin,
-                           1.0f / static_cast<float>(total),
-                           &loss,
-                           {.begin = document_begin.empty() ? nullptr : document_begin.data() + begin}});
+      sharded_.forward_backward({tokens.data() + begin,
+                                 targets.data() + begin,
+                                 1.0f / static_cast<float>(total),
+                                 &loss,
+                                 {.begin = document_begin.empty() ? nullptr : document_begin.data() + begin}});
     }
     mesh_.dp().all_reduce(&loss, 1, DType::f32, ReduceOp::sum);
     return static_cast<double>(loss) / static_cast<double>(total);

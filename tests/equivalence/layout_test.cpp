@@ -38,7 +38,7 @@ TEST_F(LayoutFree, InitialWeights) {
       EXPECT_EQ(std::memcmp(mine.data(i), expected, static_cast<std::size_t>(shard.elements()) * 4), 0)
           << list.parameters[i].name;
     }
-    mesh.shards().all_reduce(&elements, 1, DType::i32, ReduceOp::sum);
+    mesh.fsdp().all_reduce(&elements, 1, DType::i32, ReduceOp::sum);
     EXPECT_EQ(elements, config_.model.parameters());
     EXPECT_GT(not_zero, 0);
   });

@@ -57,7 +57,7 @@ class MemoryTest : public testing::Test {
       m.peak.bytes[p] = ledger.usage(static_cast<Purpose>(p)).peak - before.bytes[p];
     }
     m.parameters = model_of(tied).parameters();
-    m.shards = h.mesh().shards().size();
+    m.shards = h.mesh().fsdp().size();
     return m;
   }
 };

@@ -2,7 +2,7 @@
 #include "src/train/run/shared_warnings.h"
 
 #include "src/base/log.h"
-#include "src/train/run/step_pipeline.h"
+#include "src/train/run/step_queue.h"
 #include "tests/equivalence/trainer_test.h"
 
 namespace octet {
@@ -37,16 +37,16 @@ TEST_F(SharedWarningsTold, AtTheEndOfTheStepOnceForAllRanks) {
   config_.train.micro_batch = 1;
   Mesh mesh(make_mpi_communicator(*stream_, "world"), {.dp_shard = 0});
   Trainer trainer(config_, mesh, *world_, *stream_, nullptr);
-  StepPipeline late(trainer, *world_, true);
+  StepQueue late(trainer, *world_, true);
   const log::SharedWarnings shared;
   EXPECT_EQ(logged([&] { warn(); }), "");
   const std::string said = logged([&] {
     late.advance(
-        1, [] { return Wishes{}; }, false);
+        1, [] { return Requests{}; }, false);
   });
   const std::string again = logged([&] {
     late.advance(
-        2, [] { return Wishes{}; }, true);
+        2, [] { return Requests{}; }, true);
   });
   EXPECT_EQ(again, "");
   if (world_->rank() != 0) {

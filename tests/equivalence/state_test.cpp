@@ -28,8 +28,8 @@ class State : public TrainerTest {
     std::vector<std::vector<float>> all;
     for (std::size_t i = 0; i < list.parameters.size(); ++i) {
       const Shard& shard = buffer.layout().shard(i);
-      all.emplace_back(static_cast<std::size_t>(shard.padded_elements() * mesh.shards().size()));
-      mesh.shards().all_gather(buffer.data(i), all.back().data(), shard.padded_elements(), DType::f32);
+      all.emplace_back(static_cast<std::size_t>(shard.padded_elements() * mesh.fsdp().size()));
+      mesh.fsdp().all_gather(buffer.data(i), all.back().data(), shard.padded_elements(), DType::f32);
       for (auto e = static_cast<std::size_t>(shard.global.elements()); e < all.back().size(); ++e) {
         EXPECT_EQ(all.back()[e], 0) << "padding";
       }

@@ -82,7 +82,7 @@ class StepTimes : public TrainerTest {
     testing::internal::GetCapturedStdout();
     const std::string err = testing::internal::GetCapturedStderr();
     EXPECT_EQ(code, 0);
-    EXPECT_TRUE(trainer.model().settled()) << "the last update is a part of the run, and of what is saved";
+    EXPECT_FALSE(trainer.model().update_under_way()) << "the last update is a part of the run, and of what is saved";
     EXPECT_EQ(done.load(), config_.train.steps);
     if (world_->rank() != 0) return ended;
     ended.last_line = err.substr(err.find("finished after step"));
@@ -154,7 +154,7 @@ TEST_P(StepTimesOfResults, ALineHasTheMeanOfItsInterval) {
 /// own.
 TEST_P(StepTimesOfResults, AddUpWithUpdatesBesideTheForwardPass) {
   config_.optimizer.beside_forward = AutoBool::yes;
-  config_.parallel.check_replicas_every = 0;  // would take the masters, and settle them
+  config_.parallel.check_replicas_every = 0;  // would take the masters, and join their update
   const Ended ended = run(GetParam());
   if (world_->rank() != 0) return;
   EXPECT_EQ(ended.lines.size(), 10u);

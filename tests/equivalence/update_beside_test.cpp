@@ -42,7 +42,7 @@ class UpdatedBeside : public TrainerTest {
     Outcome out;
     for (std::int64_t step = 1; step <= 6; ++step) {
       const StepResult result = train_step(trainer, step);
-      out.beside = out.beside || !trainer.model().settled();
+      out.beside = out.beside || trainer.model().update_under_way();
       out.numbers.insert(out.numbers.end(), {result.loss, result.grad_norm});
       if (step == 3 || step == 5) out.numbers.push_back(trainer.validate());
     }
@@ -163,7 +163,7 @@ TEST_F(UpdatedBeside, SkipsAStepAsWithout) {
     weight = std::numeric_limits<float>::infinity();
     model.weights_changed();
     EXPECT_TRUE(train_step(trainer, 2).skipped);
-    EXPECT_EQ(model.settled(), !beside);
+    EXPECT_EQ(model.update_under_way(), beside);
     model.master();
     weight = was;
     take_state(out, model);
@@ -184,10 +184,10 @@ TEST_F(UpdatedBeside, IsInCheckpointsAndGoesOnFromThem) {
     {
       Trainer first(config_, mesh, *world_, *stream_, nullptr);
       for (std::int64_t step = 1; step <= 3; ++step) train_step(first, step);
-      EXPECT_FALSE(first.model().settled());
+      EXPECT_TRUE(first.model().update_under_way());
       checkpoint::Saver saver({.root = root}, mesh.world(), *stream_);
       const std::vector<checkpoint::DevicePiece> pieces = held_pieces(first.model());
-      EXPECT_TRUE(first.model().settled());
+      EXPECT_FALSE(first.model().update_under_way());
       saver.start({.step = 3, .seed = 1, .config = "a: 1\n", .layout = "", .program = "test"}, pieces);
       EXPECT_TRUE(saver.finish());
     }

@@ -51,11 +51,11 @@ class SmallModel {
   }
 
   /// Forward and backward of the batch; issued, not waited for.
-  void accumulate() {
+  void forward_backward() {
     device_.zero(loss_.view().data, 4, *stream_);
     model_.begin_step(1);
-    model_.accumulate({tokens_.view().as<std::int32_t>(), targets_.view().as<std::int32_t>(), 1.0f / tokens,
-                       loss_.view().as<float>(), documents_});
+    model_.forward_backward({tokens_.view().as<std::int32_t>(), targets_.view().as<std::int32_t>(), 1.0f / tokens,
+                             loss_.view().as<float>(), documents_});
   }
   double norm() { return static_cast<double>(download(model_.norm().norm(), 1)[0]); }
   void finish_step(std::int64_t step) { model_.finish_step(step, 1e-3); }

@@ -30,8 +30,8 @@ INSTANTIATE_TEST_SUITE_P(Precisions, GpuStep,
 TEST_P(GpuStep, LossAndGradientsOfTheCpu) {
   const auto [precision, loss, gradient] = GetParam();
   SmallModel cpu_model(cpu_device(), precision), gpu_model(cuda_device(0), precision);
-  cpu_model.accumulate();
-  gpu_model.accumulate();
+  cpu_model.forward_backward();
+  gpu_model.forward_backward();
   EXPECT_NEAR(gpu_model.loss(), cpu_model.loss(), loss * cpu_model.loss());
   for (std::size_t i = 0; i < cpu_model.parameters().parameters.size(); ++i) {
     EXPECT_LE(distance(gpu_model.gradient(i), cpu_model.gradient(i)), gradient)
@@ -45,9 +45,9 @@ TEST_P(GpuStep, LossAndGradientsOfTheCpuWithinDocuments) {
   const std::vector<std::int64_t> documents = {5, 1, 99, 1, 22, 64, 64};
   SmallModel cpu_model(cpu_device(), precision, documents), gpu_model(cuda_device(0), precision, documents);
   SmallModel across(cpu_device(), precision);
-  cpu_model.accumulate();
-  gpu_model.accumulate();
-  across.accumulate();
+  cpu_model.forward_backward();
+  gpu_model.forward_backward();
+  across.forward_backward();
   EXPECT_NE(across.loss(), cpu_model.loss());
   EXPECT_NEAR(gpu_model.loss(), cpu_model.loss(), loss * cpu_model.loss());
   for (std::size_t i = 0; i < cpu_model.parameters().parameters.size(); ++i) {
@@ -61,8 +61,8 @@ TEST_P(GpuStep, LossesOverTheStepsOfTheCpu) {
   const auto [precision, loss, gradient] = GetParam();
   SmallModel cpu_model(cpu_device(), precision), gpu_model(cuda_device(0), precision);
   for (std::int64_t step = 1; step <= 10; ++step) {
-    cpu_model.accumulate();
-    gpu_model.accumulate();
+    cpu_model.forward_backward();
+    gpu_model.forward_backward();
     EXPECT_NEAR(gpu_model.loss(), cpu_model.loss(), 3 * loss * cpu_model.loss()) << "step " << step;
     cpu_model.finish_step(step);
     gpu_model.finish_step(step);
@@ -79,7 +79,7 @@ TEST_P(GpuStep, GradientsInBf16) {
   SmallModel cpu_model(cpu_device(), precision, {}, DType::bf16), gpu_model(cuda_device(0), precision, {}, DType::bf16);
   SmallModel wide(cuda_device(0), precision);
   for (std::int64_t step = 1; step <= 5; ++step) {
-    for (SmallModel* model : {&cpu_model, &gpu_model, &wide}) model->accumulate();
+    for (SmallModel* model : {&cpu_model, &gpu_model, &wide}) model->forward_backward();
     EXPECT_NEAR(gpu_model.loss(), cpu_model.loss(), 3 * loss * cpu_model.loss()) << "step " << step;
     for (std::size_t i = 0; step == 1 && i < cpu_model.parameters().parameters.size(); ++i) {
       const ParameterSpec& p = cpu_model.parameters().parameters[i];
@@ -98,14 +98,14 @@ TEST_P(GpuStep, GradientsInBf16) {
 TEST_P(GpuStep, ForwardAndBackwardAreCapturedAsAGraph) {
   const DeterministicKernels deterministic;
   SmallModel model(cuda_device(0), GetParam().precision);
-  model.accumulate();  // chooses plans, gathers weights, takes buffers
+  model.forward_backward();  // chooses plans, gathers weights, takes buffers
   const double eager_loss = model.loss();
   const std::vector<float> eager = model.all_gradients();
 
   const auto stream = static_cast<cudaStream_t>(model.stream().native());
   cudaGraph_t graph = nullptr;
   ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  model.accumulate();
+  model.forward_backward();
   ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
   cudaGraphExec_t executable = nullptr;
   ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);

@@ -74,8 +74,8 @@ TEST_F(Sharing, RegisteredBuffersAreThoseOfTheirOwnGroup) {
   Mesh made = mesh({.dp_shard = ranks_}, {.dp_shard = {.buffers = NcclBuffers::registered}});
   EXPECT_EQ(stand_in().made, (Names{"world", "dp_shard"}));
   for (Communicator* group : {&made.world(), &made.dp(), &made.replica()}) EXPECT_TRUE(group->memory().cheap());
-  EXPECT_FALSE(made.shards().memory().cheap());
-  const Buffer buffer(made.shards().memory(), 1000, Purpose::gathered);
+  EXPECT_FALSE(made.fsdp().memory().cheap());
+  const Buffer buffer(made.fsdp().memory(), 1000, Purpose::gathered);
   EXPECT_EQ(stand_in().memory.at(buffer.as<char>()).group, "dp_shard");
 }
 
@@ -101,7 +101,7 @@ TEST_F(Sharing, EqualSettingsShareWhateverTheyAre) {
 TEST_F(Sharing, AnotherStreamIsAnotherCommunicator) {
   const auto other = cpu_device().make_stream();
   Mesh made = mesh({.dp_shard = ranks_});
-  const auto gathers = made.shards().on_stream(*other, "dp_shard");
+  const auto gathers = made.fsdp().on_stream(*other, "dp_shard");
   EXPECT_EQ(stand_in().made, (Names{"world", "dp_shard"}));
   EXPECT_EQ(&gathers->alias("again")->stream(), other.get());
   EXPECT_EQ(stand_in().made.size(), 2);
@@ -131,7 +131,7 @@ TEST_F(SharingInFlight, EveryGroupIsNamedInWhatItHasNotDone) {
   slow_.done = false;
   made.world().group_begin();
   made.dp().all_reduce(&x[1], 1, DType::f32, ReduceOp::sum);
-  made.shards().all_reduce(&x[2], 1, DType::f32, ReduceOp::max);
+  made.fsdp().all_reduce(&x[2], 1, DType::f32, ReduceOp::max);
   made.world().group_end();
   EXPECT_EQ(x, (std::array<float, 3>{static_cast<float>(ranks_), static_cast<float>(ranks_), 1}));
   const std::string oldest = operations_in_flight();

@@ -24,7 +24,7 @@ struct Float8Linear : test::OpsTest, testing::WithParamInterface<std::string> {
     LinearInput input{.high = view(x, x_shape), .quantized = view(x_codes, x_shape), .scale = x_scale};
     measure(op_, input.high, {.amax = x_scale.amax, .non_finite = nullptr});
     RowLinear(recipe).cast(op_, input, false);
-    xq = input.all_quantized;
+    xq = input.gathered_quantized;
     measure(op_, view(w, w_shape), {.amax = w_scale.amax, .non_finite = nullptr});
     wq = quantize(op_, view(w, w_shape), Recipe::weight_format, w_scale, false, w_codes.data());
     measure(op_, view(dy, dy_shape), {.amax = dy_scale.amax, .non_finite = nullptr});

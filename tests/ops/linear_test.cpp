@@ -81,7 +81,7 @@ TYPED_TEST(Linear, OtherRecipesLeaveInputsAlone) {
   input.high = this->x_view;
   RowLinear(recipe).cast(this->op_, input, false);
   EXPECT_FALSE(input.is_cast());
-  EXPECT_EQ(input.all_high.data, this->x.data());
+  EXPECT_EQ(input.gathered_high.data, this->x.data());
   const GradOperand g = recipe->grad_output(this->op_, this->dy_view, {});
   EXPECT_EQ(g.for_input.data, this->dy.data());
   EXPECT_EQ(g.for_weight.data, this->dy.data());

@@ -120,23 +120,23 @@ TEST_F(AdamW, ARaisedFlagStopsEveryGroup) {
 
 TEST(MultiprocessorsBeside, AreTwentyFourOf132) {
   OptimizerConfig config;
-  EXPECT_EQ(multiprocessors_beside(config, 132), 24);
-  EXPECT_EQ(multiprocessors_beside(config, 108), 20);
-  EXPECT_EQ(multiprocessors_beside(config, 148), 26) << "even";
-  EXPECT_EQ(multiprocessors_beside(config, 0), 0) << "of a CPU";
+  EXPECT_EQ(update_multiprocessors(config, 132), 24);
+  EXPECT_EQ(update_multiprocessors(config, 108), 20);
+  EXPECT_EQ(update_multiprocessors(config, 148), 26) << "even";
+  EXPECT_EQ(update_multiprocessors(config, 0), 0) << "of a CPU";
   config.beside_multiprocessors = 48;
-  EXPECT_EQ(multiprocessors_beside(config, 132), 48);
-  EXPECT_EQ(multiprocessors_beside(config, 16), 16);
+  EXPECT_EQ(update_multiprocessors(config, 132), 48);
+  EXPECT_EQ(update_multiprocessors(config, 16), 16);
 }
 
 TEST(MultiprocessorsBeside, GemmsHaveTheOthers) {
   OptimizerConfig config;
-  EXPECT_EQ(gemm_multiprocessors_beside(config, 132), 108);
-  EXPECT_EQ(gemm_multiprocessors_beside(config, 0), 0) << "of a CPU";
+  EXPECT_EQ(gemm_multiprocessors_during_update(config, 132), 108);
+  EXPECT_EQ(gemm_multiprocessors_during_update(config, 0), 0) << "of a CPU";
   config.beside_multiprocessors = 66;
-  EXPECT_EQ(gemm_multiprocessors_beside(config, 132), 66);
+  EXPECT_EQ(gemm_multiprocessors_during_update(config, 132), 66);
   config.beside_multiprocessors = 68;
-  EXPECT_EQ(gemm_multiprocessors_beside(config, 132), 0) << "less than half is left: all";
+  EXPECT_EQ(gemm_multiprocessors_during_update(config, 132), 0) << "less than half is left: all";
 }
 
 TEST(LeavesRoom, ByTheConfigurationAlone) {
@@ -144,7 +144,7 @@ TEST(LeavesRoom, ByTheConfigurationAlone) {
     OptimizerConfig config;
     config.beside_forward = beside;
     config.beside_gemms = gemms;
-    return leaves_room(config, shards);
+    return gemms_leave_room(config, shards);
   };
   EXPECT_TRUE(of(AutoBool::yes, BesideGemms::automatic, 1));
   EXPECT_FALSE(of(AutoBool::yes, BesideGemms::automatic, 2)) << "the update is short";

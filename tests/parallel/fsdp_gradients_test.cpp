@@ -200,9 +200,9 @@ TEST_F(Gradients, AreSummedOverReplicas) {
   if (ranks_ % 2 != 0) GTEST_SKIP() << "two replicas need an even number of ranks";
   Mesh mesh(make_traced(make_mpi_communicator(*stream_, "world"), &trace_),
             {.dp_replicate = 2, .dp_shard = ranks_ / 2});
-  const ShardLayout layout(list_, mesh.shards().rank(), mesh.shards().size());
+  const ShardLayout layout(list_, mesh.fsdp().rank(), mesh.fsdp().size());
   ShardedBuffer shards(layout, cpu_device(), *stream_, Purpose::gradients);
-  FsdpGradients sink(list_, shards, mesh.shards(), mesh.dp_replicate(), mesh.tp(), *stream_);
+  FsdpGradients sink(list_, shards, mesh.fsdp(), mesh.dp_replicate(), mesh.tp(), *stream_);
   sink.begin_step(2);
   trace_.clear();
   for (const int b : {1, 2}) micro_batch(sink, rank_, b);

@@ -1,6 +1,6 @@
 #include "src/parallel/gradient_norm.h"
 
-#include "src/parallel/unit_places.h"
+#include "src/parallel/gradient_layout.h"
 #include "tests/parallel/parallel_test.h"
 
 namespace octet {

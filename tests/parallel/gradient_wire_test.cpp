@@ -140,9 +140,9 @@ TEST_P(GradientWire, SumsOverReplicasStayFp32) {
   if (ranks_ % 2 != 0 || ranks_ == 2) GTEST_SKIP() << "two replicas of several shards need 4 or 8 ranks";
   Mesh mesh(make_traced(make_mpi_communicator(*stream_, "world"), &trace_),
             {.dp_replicate = 2, .dp_shard = ranks_ / 2});
-  const ShardLayout layout(list_, mesh.shards().rank(), mesh.shards().size());
+  const ShardLayout layout(list_, mesh.fsdp().rank(), mesh.fsdp().size());
   ShardedBuffer shards(layout, cpu_device(), *stream_, Purpose::gradients);
-  FsdpGradients gradients(list_, shards, mesh.shards(), mesh.dp_replicate(), mesh.tp(), *stream_,
+  FsdpGradients gradients(list_, shards, mesh.fsdp(), mesh.dp_replicate(), mesh.tp(), *stream_,
                           {.gradient_wire = DType::bf16, .gemm_gradients = GetParam()});
   gradients.begin_step(1);
   trace_.clear();
@@ -173,7 +173,7 @@ TEST_P(GradientWire, MatricesOfBlocksAreWrittenAsTheirGemmsLeaveThem) {
 /// 2 bytes in place of 4 for each element of a block's matrices, with the padding of their rows; all else is the same.
 TEST_P(GradientWire, AUnitTakesWhatItsGradientsTake) {
   const FsdpOptions options{.gradient_wire = DType::bf16, .gemm_gradients = GetParam()};
-  const UnitPlaces places(list_, ranks_, options);
+  const GradientLayout places(list_, ranks_, options);
   for (int unit = 0; unit < 4; ++unit) {
     std::int64_t bytes = 0, in_bf16 = 0;
     const auto [first, last] = list_.range(unit);

@@ -28,8 +28,8 @@ using Tensors = std::map<std::string, std::vector<float>>;
 /// What the cut leaves of a parameter, from the ranks of dp_shard.
 std::vector<float> whole_cut(const ShardedBuffer& buffer, std::size_t i, Mesh& mesh) {
   const Shard& shard = buffer.layout().shard(i);
-  std::vector<float> cut(static_cast<std::size_t>(shard.padded_elements() * mesh.shards().size()));
-  mesh.shards().all_gather(buffer.data(i), cut.data(), shard.padded_elements(), DType::f32);
+  std::vector<float> cut(static_cast<std::size_t>(shard.padded_elements() * mesh.fsdp().size()));
+  mesh.fsdp().all_gather(buffer.data(i), cut.data(), shard.padded_elements(), DType::f32);
   for (auto e = static_cast<std::size_t>(shard.cut.elements()); e < cut.size(); ++e) EXPECT_EQ(cut[e], 0) << "padding";
   cut.resize(static_cast<std::size_t>(shard.cut.elements()));
   return cut;

@@ -16,6 +16,7 @@
 #include "src/train/options/validate.h"
 #include "src/train/plan/dry_run.h"
 #include "src/train/plan/memory_plan.h"
+#include "src/train/step/run_settings.h"
 
 namespace octet {
 namespace {
@@ -301,7 +302,7 @@ TEST(UpdateBesideState, IsAtRestForWhoTakesIt) {
                                               {"scaling", [](ShardedModel& m) { m.scaling(); }},
                                               {"new weights", [](ShardedModel& m) { m.weights_changed(); }},
                                               {"initial weights", [](ShardedModel& m) { m.initialize(1); }},
-                                              {"settle", [](ShardedModel& m) { m.settle(); }}};
+                                              {"join", [](ShardedModel& m) { m.join_update(); }}};
   for (const auto& [name, take] : takers) {
     SCOPED_TRACE(name);
     Order order;
@@ -320,7 +321,7 @@ TEST(UpdateBesideState, IsAtRestForWhoTakesIt) {
                                    [](const Order::Piece& piece) { return piece.name == "adamw"; });
     ASSERT_NE(last, order.pieces().rend());
     EXPECT_EQ(Order::precedes(*last, reader), name != "nobody");
-    EXPECT_EQ(model.settled(), name != "nobody");
+    EXPECT_EQ(model.update_under_way(), name == "nobody");
   }
 }
 

@@ -22,7 +22,7 @@
 #include "src/train/run/resume.h"
 #include "src/train/run/token_ranges.h"
 #include "src/train/run/tokenizer_record.h"
-#include "src/train/step/trainer.h"
+#include "src/train/step/run_settings.h"
 
 namespace octet::submit {
 namespace {

@@ -115,7 +115,7 @@ MpiRuntime::MpiRuntime(int& argc, char**& argv) {
 }
 
 MpiRuntime::~MpiRuntime() {
-  enter(Phase::end);
+  enter(RunPhase::end);
   const OperationScope operation("MPI_Finalize");
   MPI_Finalize();
 }

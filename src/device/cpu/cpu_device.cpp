@@ -42,11 +42,11 @@ class CpuStream final : public Stream {
   explicit CpuStream(Device& device) : device_(device) {}
   Device& device() const override { return device_; }
   void record(Event& event) override {
-    Listing::settle("an event is recorded");
+    Listing::flush("an event is recorded");
     dynamic_cast<CpuEvent&>(event).stamp();
   }
-  void wait(const Event&) override { Listing::settle("a stream waits for an event"); }
-  void synchronize() override { Listing::settle("the host waits for a stream"); }
+  void wait(const Event&) override { Listing::flush("a stream waits for an event"); }
+  void synchronize() override { Listing::flush("the host waits for a stream"); }
 
  private:
   Device& device_;
@@ -77,7 +77,7 @@ class CpuDevice final : public Device {
   std::unique_ptr<Event> make_timing_event() override { return std::make_unique<CpuEvent>(true); }
 
   void* allocate(std::int64_t bytes) override {
-    Listing::settle("memory of the device is taken");
+    Listing::flush("memory of the device is taken");
     constexpr std::int64_t huge_page = 2 << 20;
     const std::int64_t alignment = bytes >= huge_page ? huge_page : 256;
     const auto rounded = static_cast<std::size_t>((bytes + alignment - 1) / alignment * alignment);
@@ -89,7 +89,7 @@ class CpuDevice final : public Device {
     return memory;
   }
   void deallocate(void* memory, std::int64_t) noexcept override {
-    Listing::settle("memory of the device is freed");
+    Listing::flush("memory of the device is freed");
     std::free(memory);
   }
   void* allocate_host(std::int64_t bytes) override { return allocate(bytes); }
@@ -98,22 +98,22 @@ class CpuDevice final : public Device {
   // Nothing of a buffer without memory is a valid request, but null is none to memset and memcpy.
   void zero(void* memory, std::int64_t bytes, Stream& stream) override {
     if (bytes == 0 || lists_zero(memory, bytes, stream)) return;
-    settle_transfer(bytes);
+    flush_before_transfer(bytes);
     std::memset(memory, 0, static_cast<std::size_t>(bytes));
   }
   void copy(void* to, const void* from, std::int64_t bytes, Stream&) override {
-    settle_transfer(bytes);
+    flush_before_transfer(bytes);
     if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }
   void copy_from_host(void* to, const void* from, std::int64_t bytes, Stream& s) override { copy(to, from, bytes, s); }
   void copy_to_host(void* to, const void* from, std::int64_t bytes, Stream&) override {
-    settle_transfer(bytes);
+    flush_before_transfer(bytes);
     stream_copy(to, from, bytes);
   }
 
  private:
-  static void settle_transfer(std::int64_t bytes) noexcept {
-    if (bytes > 0) Listing::settle("memory is copied");
+  static void flush_before_transfer(std::int64_t bytes) noexcept {
+    if (bytes > 0) Listing::flush("memory is copied");
   }
 };
 

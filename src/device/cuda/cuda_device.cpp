@@ -139,23 +139,23 @@ class CudaStream final : public Stream {
   ~CudaStream() override { pool_.remove(stream_.get()); }
   Device& device() const override { return device_; }
   void record(Event& event) override {
-    Listing::settle("an event is recorded");
+    Listing::flush("an event is recorded");
     heartbeat::begin("recording of an event");
     check(cudaEventRecord(static_cast<CudaEvent&>(event).get(), stream_.get()), "recording an event");
   }
   void wait(const Event& event) override {
-    Listing::settle("a stream waits for an event");
+    Listing::flush("a stream waits for an event");
     heartbeat::begin("order between two streams");
     check(cudaStreamWaitEvent(stream_.get(), static_cast<const CudaEvent&>(event).get()), "waiting for an event");
   }
   void synchronize() override {
-    Listing::settle("the host waits for a stream");
+    Listing::flush("the host waits for a stream");
     heartbeat::begin("wait for a stream of the device");
     check(cudaStreamSynchronize(stream_.get()), "work on a stream");
   }
   /// Whoever takes it is about to give the stream something.
   void* native() const override {
-    Listing::settle("a library takes the stream");
+    Listing::flush("a library takes the stream");
     return stream_.get();
   }
 
@@ -206,7 +206,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<Event> make_timing_event() override { return std::make_unique<CudaEvent>(true); }
 
   void* allocate(std::int64_t bytes) override {
-    Listing::settle("memory of the device is taken");
+    Listing::flush("memory of the device is taken");
     heartbeat::begin("allocation on the device");
     void* memory = nullptr;
     const cudaError_t status = pool_.allocate(&memory, bytes);
@@ -218,14 +218,14 @@ class CudaDevice final : public Device {
     return memory;
   }
   void deallocate(void* memory, std::int64_t) noexcept override {
-    Listing::settle("memory of the device is freed");
+    Listing::flush("memory of the device is freed");
     pool_.deallocate(memory);
   }
   std::unique_ptr<Graph> make_graph(Stream& stream, const WorkList& work) override {
     return cuda::make_graph(stream, [&] { work.give(stream); });
   }
   void synchronize() override {
-    Listing::settle("the host waits for the device");
+    Listing::flush("the host waits for the device");
     heartbeat::begin("wait for the device");
     check(cudaDeviceSynchronize(), "work on the device");
   }

@@ -14,9 +14,9 @@ const RecipeEntry tensorwise_entry{"tensorwise", "one a tensor, from its absolut
                                    make_recipe<TensorwiseRecipe>};
 
 Tensor TensorwiseRecipe::cast_input(OpContext& op, const Tensor& x, const QuantScale& scale, bool again, void* storage,
-                                    void* turned, const StatsOut& stats) const {
-  return again ? cast(op, x, input_format, scale, storage, turned)
-               : quantize(op, x, input_format, scale, power_of_two(), storage, turned, stats);
+                                    void* transposed, const StatsOut& stats) const {
+  return again ? cast(op, x, input_format, scale, storage, transposed)
+               : quantize(op, x, input_format, scale, power_of_two(), storage, transposed, stats);
 }
 
 Tensor TensorwiseRecipe::input_for_grad_weight(OpContext& op, const Tensor& x) const {

@@ -12,9 +12,10 @@ namespace octet {
 /// the micro-batches, so that their sums are those of no pipeline; and that no pass waits for ever.
 std::vector<std::string> problems_of(const PipelineShape& shape, const PipelinePasses& passes);
 
-/// The same of steps, where in addition every message is sent once, received once and there before it is used, no slot
-/// or landing is taken twice at a time, and no rank waits for ever even if a transfer ends only when both sides have
-/// begun it, those of one direction follow each other on each rank, and a rank does nothing while it waits.
+/// What is wrong with a pipeline's steps: their passes as above, and in addition it is proven that every message is
+/// sent once, received once and there before it is used, no slot or landing is taken twice at a time, and no rank waits
+/// for ever even if a transfer ends only when both sides have begun it, those of one direction follow each other on
+/// each rank, and a rank does nothing while it waits.
 std::vector<std::string> problems_of(const PipelineSteps& steps);
 
 }  // namespace octet

@@ -29,7 +29,7 @@ struct PipelineTimes {
 
   /// Share of the time up to `end` in which the rank waits.
   double waiting_share(int rank) const;
-  /// The same of all ranks together: the bubble.
+  /// The share in which all ranks together wait: the bubble.
   double bubble_share() const;
 };
 

@@ -15,7 +15,7 @@ ModelConfig read_model(const std::string& path);
 struct ModelDifference {
   std::string key, there, here;
 };
-/// Those of two models, in the file's order. max_positions is none: weights do not depend on it.
+/// The keys in which two models differ, in the file's order. max_positions is none: weights do not depend on it.
 std::vector<ModelDifference> model_differences(ModelConfig there, ModelConfig here);
 
 /// Folders in which a model's name is looked up, in this order: ../models from the folder of the run's file (none if

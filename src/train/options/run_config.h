@@ -31,7 +31,7 @@ struct TrainConfig {
   std::int64_t slow_rank_every = 50;  ///< steps between comparisons; 0: never (slow_ranks.h)
   double slow_rank_factor = 1.2;
   double health_seconds = 30;                   ///< between two readings of the GPU; 0: never (device_health.h)
-  AutoBool late_results = AutoBool::automatic;  ///< automatic: on a GPU (step_pipeline.h)
+  AutoBool late_results = AutoBool::automatic;  ///< automatic: on a GPU (step_queue.h)
   std::string max_wall_time = "0";              ///< minutes or H:MM:SS since the start; 0: none (option_texts.h)
 };
 

@@ -47,8 +47,8 @@ class DryRun {
   std::int64_t steps_ = 0;  ///< done
 };
 
-/// The same run with at most two micro-batches a step: more take no more memory, and are alike from the second on. In a
-/// pipeline all of them count.
+/// A run's configuration with at most two micro-batches a step: more take no more memory, and are alike from the second
+/// on. In a pipeline all of them count.
 RunConfig with_two_micro_batches(const RunConfig& config, const MeshShape& mesh);
 
 }  // namespace octet

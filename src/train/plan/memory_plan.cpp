@@ -9,6 +9,7 @@
 #include "src/base/error.h"
 #include "src/train/plan/dry_run.h"
 #include "src/train/step/model_state.h"
+#include "src/train/step/run_settings.h"
 
 namespace octet {
 namespace {

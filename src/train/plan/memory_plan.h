@@ -43,7 +43,7 @@ MeshShape mesh_shape(const ParallelConfig& parallel);
 /// a few steps that are run dry (dry_run.h). `ranks_on_node`: for what NCCL takes.
 MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int rank, int ranks_on_node, DeviceType workspaces);
 
-/// The same of a configuration that leaves it to the plan whether transposed weights are kept
+/// The memory of a run that leaves it to the plan whether transposed weights are kept
 /// (float8.keep_transposed_weights auto): with them, or where `there_is_room` denies it, without. `config` says which.
 MemoryPlan plan_run(RunConfig& config, const MeshShape& mesh, int rank, int ranks_on_node, DeviceType workspaces,
                     const std::function<bool(const MemoryPlan&)>& there_is_room);

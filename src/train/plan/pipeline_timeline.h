@@ -17,7 +17,7 @@ struct RankSeconds {
   double forward = 0, backward = 0, weight_gradients = 0, rest = 0;
 };
 
-/// Of the recording of one dry step. What the model's stream waits for belongs to what it does next.
+/// The seconds of the recording of one dry step. What the model's stream waits for belongs to what it does next.
 RankSeconds rank_seconds(const Recording& step);
 
 /// A step of a pipeline whose ranks wait for each other.

@@ -44,7 +44,7 @@ Checkpointing::Checkpointing(const RunConfig& config, const RunEnvironment& envi
             .layout = layout_text(environment.mesh.shape()),
             .program = "octet " OCTET_VERSION};
   pieces_ = held_pieces(trainer.model());
-  const PhaseScope phase(Phase::checkpoint);
+  const RunPhaseScope phase(RunPhase::checkpoint);
   const OwnerMark& owner = log.directory().owner;
   saver_ = std::make_unique<checkpoint::Saver>(
       checkpoint::SaverOptions{.root = log.directory().checkpoints(),
@@ -71,7 +71,7 @@ bool Checkpointing::due(std::int64_t step) const {
 }
 
 std::optional<Error> Checkpointing::failure_of(const Call& call) {
-  const PhaseScope phase(Phase::checkpoint);
+  const RunPhaseScope phase(RunPhase::checkpoint);
   const HostSpan span("checkpoint");
   std::optional<checkpoint::SaveReport> report;
   try {
@@ -166,7 +166,7 @@ void Checkpointing::finish(std::int64_t step, double loss) {
   }
 }
 
-void Checkpointing::settle() {
+void Checkpointing::finish_pending() {
   if (!on()) return;
   const std::optional<Error> error = failure_of([&] { return saver_->finish(); });
   if (error && rank0_) log::error("{}", error->what());

@@ -60,7 +60,7 @@ class Checkpointing {
   bool busy() const { return on() && saver_->busy(); }
   bool on() const { return saver_ != nullptr; }
   /// Says whether a checkpoint should follow step `step`. Minutes are counted by rank 0 alone: the ranks agree in the
-  /// step (Wishes).
+  /// step (Requests).
   bool due(std::int64_t step) const;
   /// What one takes until it is committed, by the last one; 0 before the first.
   double expected_seconds() const { return cost_.stall_seconds + cost_.write_seconds; }
@@ -74,7 +74,7 @@ class Checkpointing {
   /// Saves the state after the run's last step, and returns when that is committed. Throws when that fails twice.
   void finish(std::int64_t step, double loss);
   /// Commits what was begun before, for a run that ends in a state not worth keeping. A write that fails is logged.
-  void settle();
+  void finish_pending();
 
  private:
   using Call = std::function<std::optional<checkpoint::SaveReport>()>;

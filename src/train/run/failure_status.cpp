@@ -48,7 +48,8 @@ void FailureStatus::write(ExitCode code, const std::string& message) const {
   }
 }
 
-int told(const FailureAudience& audience, const std::function<int()>& work, const std::function<void()>& last_words) {
+int run_reporting_failure(const FailureContext& context, const std::function<int()>& work,
+                          const std::function<void()>& after_report) {
   try {
     return work();
   } catch (const std::exception& e) {
@@ -56,12 +57,12 @@ int told(const FailureAudience& audience, const std::function<int()>& work, cons
     const ExitCode code = error == nullptr ? ExitCode::internal : error->code();
     tell_failure(code, e.what(), error != nullptr && error->agreed());
     try {
-      if (last_words) last_words();
+      if (after_report) after_report();
     } catch (const std::exception& more) {
       log::error("{}", more.what());
     }
-    if (audience.lease != nullptr) audience.lease->give_back();
-    if (audience.control.size() > 1 || audience.on_gpu) audience.control.abort(static_cast<int>(code));
+    if (context.lease != nullptr) context.lease->give_back();
+    if (context.control.size() > 1 || context.on_gpu) context.control.abort(static_cast<int>(code));
     throw;
   }
 }

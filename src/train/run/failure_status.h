@@ -37,17 +37,17 @@ class FailureStatus {
   FailureFile file_;
 };
 
-/// Who has to be told that a piece of work failed.
-struct FailureAudience {
+/// Who has to learn that a piece of work failed.
+struct FailureContext {
   Communicator& control;        ///< of the hosts
   OwnerLease* lease = nullptr;  ///< rank 0's
   bool on_gpu = false;
 };
 
-/// Runs `work`. Its error is told while all that it may concern still stands: to take a device's work apart waits for
-/// that work, and a thread that writes to a dead file system never ends. So other ranks, and a GPU, are not taken apart
-/// at all. `last_words` come after the telling.
-int told(const FailureAudience& audience, const std::function<int()>& work,
-         const std::function<void()>& last_words = nullptr);
+/// Runs `work`, returns its exit code, and reports an error of it before anything that it may concern is taken down: to
+/// take down a device's work waits for that work, and a thread that writes to a dead file system never ends. So where
+/// there are other ranks, or a GPU, nothing is taken down at all: the job is aborted. `after_report` comes before that.
+int run_reporting_failure(const FailureContext& context, const std::function<int()>& work,
+                          const std::function<void()>& after_report = nullptr);
 
 }  // namespace octet

@@ -11,7 +11,7 @@
 #include "src/train/health/replica_check.h"
 #include "src/train/health/slow_ranks.h"
 #include "src/train/run/shared_warnings.h"
-#include "src/train/run/step_pipeline.h"
+#include "src/train/run/step_queue.h"
 
 namespace octet {
 namespace {
@@ -92,142 +92,157 @@ std::string place_of(const RunEnvironment& environment) {
 class Loop {
  public:
   Loop(const LoopParts& parts, std::atomic<std::int64_t>& done)
-      : p_(parts),
+      : parts_(parts),
         done_(done),
         first_(done + 1),
         late_(reads_late(parts.config)),
-        pipeline_(parts.trainer, parts.environment.control, late_),
-        paces_(parts.config.train.slow_rank_every, parts.config.train.slow_rank_factor, parts.environment.waits,
-               parts.environment.control, place_of(parts.environment)) {}
+        steps_(parts.trainer, parts.environment.control, late_),
+        slow_ranks_(parts.config.train.slow_rank_every, parts.config.train.slow_rank_factor, parts.environment.waits,
+                    parts.environment.control, place_of(parts.environment)) {}
 
   int run() {
-    if (first_ > p_.config.train.steps) {
-      p_.log.end("finished", "all steps done", 0, done_);
+    if (first_ > parts_.config.train.steps) {
+      parts_.log.end("finished", "all steps done", 0, done_);
       return 0;
     }
-    p_.trainer.clock().mark(Activity::wait);  // the run's time begins
+    parts_.trainer.clock().mark(Activity::wait);  // the run's time begins
     for (std::int64_t step = first_;; ++step) {
-      const PhaseScope phase(done_ < first_ ? Phase::start : Phase::step);
+      const RunPhaseScope phase(done_ < first_ ? RunPhase::start : RunPhase::step);
       const auto start = std::chrono::steady_clock::now();
-      p_.profiler.begin_step(step);
-      StepPipeline::Progress progress = advance(step);
+      parts_.profiler.begin_step(step);
+      StepQueue::Progress progress = advance(step);
       for (StepResult& result : progress.results) {
-        const bool boundary = progress.settled && result.step == step;
-        const StopReason stop = boundary ? progress.wishes.stop : StopReason::none;
-        const Outcome outcome = boundary ? examine(result, stop) : Outcome{result};
-        const std::optional<Ending> ending = ending_of(p_.config, outcome, stop);
-        report(outcome, ending.has_value());
-        done_ = result.skipped ? result.step - 1 : result.step;
-        if (ending) {
-          p_.profiler.end_run(step);
-          return end(*ending, result);
-        }
-        paces_.step(result.step);
-        if (p_.checkpoints.on()) during_checkpoint([&] { p_.checkpoints.poll(); });
-        if (boundary) save(result);
+        if (const std::optional<int> exit_code = handle(result, progress, step)) return *exit_code;
       }
-      p_.profiler.end_step(step);
+      parts_.profiler.end_step(step);
       if (step > first_ + (late_ ? 1 : 0)) slowest_ = std::max(slowest_, seconds_since(start));
     }
   }
 
  private:
-  bool is_last(std::int64_t step) const { return step == p_.config.train.steps; }
+  bool is_last(std::int64_t step) const { return step == parts_.config.train.steps; }
   bool validates(std::int64_t step) const {
-    return p_.trainer.has_validation() && (is_last(step) || is_due(p_.config.train.validate_every, step));
+    return parts_.trainer.has_validation() && (is_last(step) || is_due(parts_.config.train.validate_every, step));
   }
 
   /// A step that is followed by what needs its result, or the weights at rest, is waited for.
-  StepPipeline::Progress advance(std::int64_t step) {
-    const bool settle =
-        is_last(step) || wanted_ || validates(step) || is_due(p_.config.parallel.check_replicas_every, step);
+  StepQueue::Progress advance(std::int64_t step) {
+    const bool drain = is_last(step) || checkpoint_due_ || validates(step) ||
+                       is_due(parts_.config.parallel.check_replicas_every, step);
     // With results that come late one step more is under way when a stop is decided.
-    const double more = (late_ ? 2 : 1) * slowest_;
-    const auto wishes = [&] {
-      return Wishes{.stop = p_.stop.reason(more + p_.checkpoints.expected_seconds()),
-                    .checkpoint = p_.checkpoints.due(step)};
+    const double margin = (late_ ? 2 : 1) * slowest_;
+    const auto requests = [&] {
+      return Requests{.stop = parts_.stop.reason(margin + parts_.checkpoints.expected_seconds()),
+                      .checkpoint = parts_.checkpoints.due(step)};
     };
-    StepPipeline::Progress progress = pipeline_.advance(step, wishes, settle);
-    wanted_ = wanted_ || progress.wishes.checkpoint;
+    StepQueue::Progress progress = steps_.advance(step, requests, drain);
+    checkpoint_due_ = checkpoint_due_ || progress.requests.checkpoint;
     return progress;
   }
 
-  /// Says whether anything looks at the state after the step, which then comes after its update.
-  bool state_is_wanted(std::int64_t step, StopReason stop) const {
-    return is_last(step) || stop != StopReason::none || wanted_ || validates(step) || compares_replicas(step, stop);
+  /// Reports a step and does what comes behind it, while `launched` is the newest step. Returns the exit code where the
+  /// run ends with it.
+  std::optional<int> handle(StepResult& result, const StepQueue::Progress& progress, std::int64_t launched) {
+    const bool boundary = progress.drained && result.step == launched;
+    const StopReason stop = boundary ? progress.requests.stop : StopReason::none;
+    const Outcome outcome = boundary ? examine(result, stop) : Outcome{result};
+    const std::optional<Ending> ending = ending_of(parts_.config, outcome, stop);
+    report(outcome, ending.has_value());
+    done_ = result.skipped ? result.step - 1 : result.step;
+    if (ending) {
+      parts_.profiler.end_run(launched);
+      return end(*ending, result);
+    }
+    slow_ranks_.step(result.step);
+    if (parts_.checkpoints.on()) during_checkpoint([&] { parts_.checkpoints.poll(); });
+    if (boundary) save(result);
+    return std::nullopt;
+  }
+
+  /// Says whether anything reads the state after the step, and so has to come after its update.
+  bool state_is_read(std::int64_t step, StopReason stop) const {
+    return is_last(step) || stop != StopReason::none || checkpoint_due_ || validates(step) ||
+           compares_replicas(step, stop);
   }
 
   /// All that looks at the state after a step. Its time is the step's line's.
   Outcome examine(StepResult& result, StopReason stop) {
     Outcome outcome{result};
-    if (state_is_wanted(result.step, stop)) p_.trainer.settle();
+    if (state_is_read(result.step, stop)) parts_.trainer.join_update();
     if (!outcome.bad() && compares_replicas(result.step, stop)) {
-      outcome.replica_difference = find_replica_difference(
-          p_.trainer.model().all_parameters(), p_.trainer.model().parameters(), p_.trainer.model().master(),
-          p_.environment.mesh.shape(), p_.environment.control, p_.environment.stream, p_.environment.node);
+      outcome.replica_difference =
+          find_replica_difference(parts_.trainer.model().all_parameters(), parts_.trainer.model().parameters(),
+                                  parts_.trainer.model().master(), parts_.environment.mesh.shape(),
+                                  parts_.environment.control, parts_.environment.stream, parts_.environment.node);
     }
-    if (!outcome.bad() && validates(result.step)) outcome.validation_loss = p_.trainer.validate();
-    result.spent += p_.trainer.clock().take();
+    if (!outcome.bad() && validates(result.step)) outcome.validation_loss = parts_.trainer.validate();
+    result.spent += parts_.trainer.clock().take();
     return outcome;
   }
 
   /// Pieces that ranks have in common are saved once: a checkpoint would hide that they differ.
   bool compares_replicas(std::int64_t step, StopReason stop) const {
-    const std::int64_t every = p_.config.parallel.check_replicas_every;
-    const bool tied_over_stages = p_.config.model.tied_embedding && p_.environment.mesh.shape().pp > 1;
+    const std::int64_t every = parts_.config.parallel.check_replicas_every;
+    const bool tied_over_stages = parts_.config.model.tied_embedding && parts_.environment.mesh.shape().pp > 1;
     const bool last = is_last(step) || stop != StopReason::none;
-    const bool saves = p_.checkpoints.on() && (wanted_ || last);
+    const bool saves = parts_.checkpoints.on() && (checkpoint_due_ || last);
     return is_due(every, step) || (saves && (every > 0 || tied_over_stages));
   }
 
   void report(const Outcome& outcome, bool last) {
     const HostSpan span("log");
     const StepResult& result = outcome.result;
-    p_.log.non_finite(result.step, result);
-    p_.log.passes(result.step);
-    p_.log.targets(result.step, result.work);
-    p_.log.passed(result.spent, 1, result.work);
-    if (logs(p_.config, result.step, last) || outcome.validation_loss) p_.log.step(result, outcome.validation_loss);
-    if (result.step == first_) p_.log.memory(p_.plan);
+    RunLog& log = parts_.log;
+    log.log_non_finite(result);
+    log.log_data_changes(result.step);
+    log.warn_if_no_targets(result.step, result.work);
+    log.add_time(result.spent, 1, result.work);
+    if (logs(parts_.config, result.step, last) || outcome.validation_loss)
+      log.log_step(result, outcome.validation_loss);
+    if (result.step == first_) log.log_memory(parts_.plan);
   }
 
-  void during_checkpoint(const std::function<void()>& work) { p_.trainer.clock().during(Activity::checkpoint, work); }
+  void during_checkpoint(const std::function<void()>& work) {
+    parts_.trainer.clock().during(Activity::checkpoint, work);
+  }
 
   /// A checkpoint that is due where something was not finite is taken after the next step that is whole.
   void save(const StepResult& result) {
-    if (!wanted_ || !result.is_finite()) return;
-    during_checkpoint([&] { p_.checkpoints.start(result.step, result.loss); });
-    wanted_ = false;
+    if (!checkpoint_due_ || !result.is_finite()) return;
+    during_checkpoint([&] { parts_.checkpoints.start(result.step, result.loss); });
+    checkpoint_due_ = false;
   }
 
   int end(Ending ending, const StepResult& result) {
-    while (p_.trainer.under_way() > 0) p_.log.passed(p_.trainer.collect().spent, 0);  // after one that was skipped
+    while (parts_.trainer.under_way() > 0)
+      parts_.log.add_time(parts_.trainer.collect().spent, 0);  // after one that was skipped
     const bool keeps = ending.exit_code == ExitCode::finished || ending.stop != StopReason::none;
     const bool worth = keeps && result.is_finite();
-    if (keeps && !worth && p_.checkpoints.on() && log::rank() == 0) {
+    if (keeps && !worth && parts_.checkpoints.on() && log::rank() == 0) {
       log::warning("the state after step {} is not saved: something in the step was NaN or infinite", done_.load());
     }
-    during_checkpoint([&] { worth ? p_.checkpoints.finish(done_, result.loss) : p_.checkpoints.settle(); });
-    p_.log.passed(p_.trainer.clock().take(), 0);
+    during_checkpoint(
+        [&] { worth ? parts_.checkpoints.finish(done_, result.loss) : parts_.checkpoints.finish_pending(); });
+    parts_.log.add_time(parts_.trainer.clock().take(), 0);
     if (ending.stop != StopReason::none) {
-      p_.log.directory().owner.verify();  // the stop file may be meant for another
-      p_.stop.honoured();
-      if (p_.checkpoints.on() && !p_.checkpoints.newest().empty()) ending.exit_code = ExitCode::resumable;
+      parts_.log.directory().owner.verify();  // the stop file may be meant for another
+      parts_.stop.honoured();
+      if (parts_.checkpoints.on() && !parts_.checkpoints.newest().empty()) ending.exit_code = ExitCode::resumable;
     }
-    tell_shared_warnings(p_.environment.control);
+    tell_shared_warnings(parts_.environment.control);
     const int code = static_cast<int>(ending.exit_code);
-    p_.log.end(ending.state, ending.reason, code, done_);
+    parts_.log.end(ending.state, ending.reason, code, done_);
     return code;
   }
 
-  const LoopParts& p_;
+  const LoopParts& parts_;
   std::atomic<std::int64_t>& done_;
   const std::int64_t first_;
   const bool late_;
-  StepPipeline pipeline_;
-  SlowRankWatch paces_;
-  double slowest_ = 0;   ///< seconds of the slowest step but the first, with what followed it
-  bool wanted_ = false;  ///< a checkpoint is due; the same on every rank
+  StepQueue steps_;
+  SlowRankWatch slow_ranks_;
+  double slowest_ = 0;           ///< seconds of the slowest step but the first, with what followed it
+  bool checkpoint_due_ = false;  ///< the same on every rank
 };
 
 }  // namespace

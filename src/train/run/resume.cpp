@@ -100,11 +100,11 @@ std::string layout_text(const MeshShape& shape) {
 StartingPoint resume(RunConfig& config, const RunEnvironment& environment, const RunDirectory& run, Trainer& trainer) {
   if (!run.resumes) {
     check_changes(config.data);
-    const PhaseScope phase(Phase::checkpoint);
+    const RunPhaseScope phase(RunPhase::checkpoint);
     load_initial_weights(config, environment, trainer);
     return {};
   }
-  const PhaseScope phase(Phase::checkpoint);
+  const RunPhaseScope phase(RunPhase::checkpoint);
   const auto start = std::chrono::steady_clock::now();
   Communicator& control = environment.control;
   const auto found = checkpoint::find_newest_valid(run.checkpoints(), control);

@@ -20,10 +20,12 @@
 #include "src/train/run/library_plans.h"
 #include "src/train/run/loop.h"
 #include "src/train/run/resume.h"
+#include "src/train/run/run_banner.h"
 #include "src/train/run/run_log.h"
 #include "src/train/run/shared_warnings.h"
 #include "src/train/run/token_ranges.h"
 #include "src/train/run/tokenizer_record.h"
+#include "src/train/step/run_settings.h"
 
 namespace octet {
 namespace {
@@ -56,18 +58,26 @@ std::vector<std::string> token_files(const DataConfig& data) {
   return paths;
 }
 
+/// Writes what the directory of a run holds from its start on.
+void fill_run_directory(const RunConfig& config, const RunEnvironment& environment, const Trainer& trainer,
+                        const StartingPoint& from) {
+  const RunDirectory& directory = environment.directory;
+  write_run_directory(directory, environment.resolved_yaml, environment.control);
+  write_bindings(environment);
+  const std::string& made_data = config.data.history.tokenizer;
+  if (environment.control.rank() != 0 || made_data.empty()) return;
+  keep_tokenizer(directory, trainer.sampler(), read_tokenizer_identity(made_data, "data_history.tokenizer"),
+                 from.checkpoint.empty() ? config.init.from : from.checkpoint);
+}
+
 /// From the trainer's first weights to the last step.
-int train(RunConfig& config, const RunEnvironment& environment, const MemoryPlan& plan, const std::string& recompute,
-          const StopSignal& signal, Trainer& trainer, const DataIdentity& identity) {
+int train(RunConfig& config, const RunEnvironment& environment, const MemoryPlan& plan,
+          const std::string& recompute_table, const StopSignal& signal, Trainer& trainer,
+          const DataIdentity& identity) {
   Communicator& control = environment.control;
   const RunDirectory& directory = environment.directory;
   const StartingPoint from = resume(config, environment, directory, trainer);
-  write_run_directory(directory, environment.resolved_yaml, control);
-  write_bindings(environment);
-  if (const std::string& made_data = config.data.history.tokenizer; control.rank() == 0 && !made_data.empty()) {
-    keep_tokenizer(directory, trainer.sampler(), read_tokenizer_identity(made_data, "data_history.tokenizer"),
-                   from.checkpoint.empty() ? config.init.from : from.checkpoint);
-  }
+  fill_run_directory(config, environment, trainer, from);
   RunLog log(config, environment, directory, from);
   FailureStatus& failure = *environment.failure;
   failure.done() = from.step;
@@ -76,15 +86,15 @@ int train(RunConfig& config, const RunEnvironment& environment, const MemoryPlan
   const auto write_traces = [&] {
     if (config.comm.trace) write_trace_file(environment.traces, directory.owner, directory.trace(control.rank()));
   };
-  const auto last_words = [&] {
+  const auto after_report = [&] {
     write_traces();        // what led here is what one wants to see
     health.look_now(2.0);  // an Xid says why CUDA failed
   };
-  std::optional<Checkpointing> checkpoints;  // out here, so that it stands when its error is told
+  std::optional<Checkpointing> checkpoints;  // out here, so that it still stands when its error is reported
   std::optional<Profiler> profiler;
   const auto steps = [&] {
-    log.start(plan, recompute, trainer);
-    log.text_is(identity.bytes_per_token);
+    log_run_banner(config, environment, plan, recompute_table, trainer);
+    log.set_data(trainer.sampler(), identity.bytes_per_token);
     const StopRequest stop(signal, WallClock(*parse_wall_time(config.train.max_wall_time)),
                            control.rank() == 0 ? directory.stop_file() : "");
     report_unwatched(health, control, environment.node);
@@ -100,11 +110,11 @@ int train(RunConfig& config, const RunEnvironment& environment, const MemoryPlan
                                   .stop = stop,
                                   .plan = plan},
                                  failure.done());
-    enter(Phase::end);
+    enter(RunPhase::end);
     write_traces();
     return code;
   };
-  return told(environment.audience(), steps, last_words);
+  return run_reporting_failure(environment.failure_context(), steps, after_report);
 }
 
 }  // namespace
@@ -133,7 +143,8 @@ int run_training(const RunConfig& configured, const RunEnvironment& environment)
   const std::string recompute =
       recompute_table(llama_settings(config, environment.mesh.tp().rank()), environment.stream);
   std::optional<Trainer> trainer;
-  return told(environment.audience(), [&] {
+  // train() reports what fails in its steps by itself, while log, checkpoints and profiler still stand.
+  return run_reporting_failure(environment.failure_context(), [&] {
     checkpoint::expect_same_files(token_files(config.data), environment.control);
     choose_library_plans(config, environment);  // while the device's memory is free
     const auto begin = std::chrono::steady_clock::now();

@@ -33,7 +33,7 @@ struct RunEnvironment {
   std::string bindings{};            ///< bindings.txt: which CPUs each rank keeps to, a line a rank; rank 0 has all
   std::string command{};             ///< that started this run, and goes on with it; empty: not known
 
-  FailureAudience audience() const {
+  FailureContext failure_context() const {
     return {.control = control, .lease = lease, .on_gpu = stream.device().type() == DeviceType::cuda};
   }
 };

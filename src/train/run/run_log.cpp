@@ -7,28 +7,19 @@
 #include "src/base/log.h"
 #include "src/comm/failure.h"
 #include "src/data/data_identity.h"
-#include "src/data/data_stages.h"
 #include "src/data/passes.h"
 #include "src/metrics/peak.h"
 #include "src/metrics/step_metrics.h"
-#include "src/model/exchange_table.h"
 #include "src/model/step_costs.h"
-#include "src/ops/recipe.h"
-#include "src/train/run/step_pipeline.h"
+#include "src/train/step/run_settings.h"
 
 namespace octet {
 namespace {
 
-/// Those a token in fp8 GEMMs.
+/// FLOPs of a token in fp8 GEMMs.
 double float8_flops(const RunConfig& config, Stream& stream) {
   if (config.precision != Precision::float8) return 0;
   return step_flops(llama_settings(config, 0), stream).float8;
-}
-
-/// Millions with a decimal, and below a million all digits.
-std::string tokens_text(std::int64_t tokens) {
-  const auto number = static_cast<double>(tokens);
-  return tokens < 1'000'000 ? grouped(number) : fmt::format("{:.1f}M", number / 1e6);
 }
 
 }  // namespace
@@ -73,67 +64,8 @@ RunStatus RunLog::status(std::string state, std::string reason, int exit_code, s
           .checkpoint_seconds = checkpoint_seconds_};
 }
 
-void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const Trainer& trainer) {
-  const ModelConfig& m = config_.model;
-  const MeshShape& mesh = environment_.mesh.shape();
-  log::info("model {}: {:.2f}M parameters ({} layers, dim {}, {} heads, {} kv heads, ffn {}, vocabulary {})", m.name,
-            static_cast<double>(m.parameters()) / 1e6, m.layers, m.dim, m.heads, m.kv_heads, m.ffn_dim, m.vocab_size);
-  const FsdpOptions fsdp = fsdp_options(config_, mesh.dp_shard);
-  log::info("mesh: {} rank(s) = {}; {}", environment_.control.size(), layout_text(mesh),
-            zero_text(fsdp, mesh.dp_shard));
-  if (fsdp.keep_transposed) log::info("8-bit weights: transposed copies are kept until the optimizer step");
-  if (mesh.dp_shard > 1) {
-    log::info("gradients between shards: {}, summed in fp32; gathers and reductions {}", config_.parallel.gradient_wire,
-              fsdp.overlap ? "on streams of their own" : "in line");
-  }
-  if (fsdp.gemm_gradients != DType::f32) log::info("gradients of the blocks' linears leave their GEMMs in bf16");
-  if (mesh.tp > 1) {
-    log::info("tensor parallelism: {}", config_.parallel.async_tp ? "parts of gathers and sums travel beside the GEMMs"
-                                                                  : "gathers and sums in line");
-  }
-  if (mesh.pp > 1) log::info("{}", pipeline_text(config_, mesh));
-  if (reads_late(config_)) log::info("a step's numbers are read when the next one has been launched");
-  log::info("batch: {} sequences of {} tokens a step, micro-batches of {} a rank; {} steps, {} tokens in all",
-            config_.train.global_batch, config_.train.seq_len, config_.train.micro_batch, config_.train.steps,
-            tokens_text(config_.train.steps * config_.train.global_batch * config_.train.seq_len));
-  const auto& order = trainer.sampler().order();
-  for (std::size_t i = 0; i < config_.data.train.size(); ++i) {
-    const WindowSplit& split = order.split(static_cast<std::int32_t>(i));
-    log::info("data: {}: {} training and {} validation windows", config_.data.train[i].path, split.train(),
-              split.validation());
-  }
-  sampler_ = &trainer.sampler();
-  if (writes_) {
-    for (const std::string& text : too_many_passes(*sampler_, config_.train.steps, config_.data.max_passes)) {
-      log::warning("{}", text);
-    }
-    for (const std::string& text : without_effect(*sampler_, config_.train.steps)) log::warning("{}", text);
-  }
-  for (const std::string& text : stage_texts(config_.data)) log::info("data: {}", text);
-  if (config_.precision == Precision::float8) {
-    log::info("precision float8: {}; sums of fp8 products {}", float8_recipe(config_.float8)->describe(),
-              config_.device == DeviceType::cuda ? "the GPU's" : name_of(config_.float8.accumulate));
-  } else {
-    log::info("precision {}", name_of(config_.precision));
-  }
-  log::info("formats of the GEMMs:\n{}", gemm_format_table(m, config_.precision, config_.float8));
-  if (config_.parallel.tp > 1) {
-    for (const EqualBlocks& blocks : equal_blocks(m, config_.precision, config_.float8)) {
-      log::info("tensor parallelism in {}:\n{}", blocks.text(),
-                exchange_table(llama_settings(config_, environment_.mesh.coordinates().tp), blocks.layers.front(),
-                               environment_.stream));
-    }
-  }
-  log::info("recompute, a rank:\n{}", recompute);
-  log::info("memory plan:\n{}", memory_table(plan, nullptr));
-  if (mesh.pp > 1) {
-    log::info("memory plan of the pipeline's ranks:\n{}",
-              pipeline_table(plan_pipeline(config_, mesh, environment_.ranks_on_node, config_.device)));
-  }
-  log::info("run directory: {}", directory_.path);
-}
-
-void RunLog::text_is(std::span<const double> bytes_per_token) {
+void RunLog::set_data(const Sampler& sampler, std::span<const double> bytes_per_token) {
+  sampler_ = &sampler;
   if (!writes_ || config_.data.validation_fraction == 0) return;
   const std::int64_t batches = config_.train.validation_batches;
   const std::int64_t samples =
@@ -147,7 +79,7 @@ double RunLog::tokens_of(std::int64_t steps) const {
   return static_cast<double>(steps * config_.train.global_batch * config_.train.seq_len);
 }
 
-void RunLog::passed(const Spent& spent, std::int64_t steps, const StepWork& work) {
+void RunLog::add_time(const Spent& spent, std::int64_t steps, const StepWork& work) {
   for (Interval* interval : {&since_line_, &all_}) {
     interval->spent += spent;
     interval->steps += steps;
@@ -155,16 +87,16 @@ void RunLog::passed(const Spent& spent, std::int64_t steps, const StepWork& work
   }
 }
 
-void RunLog::targets(std::int64_t step, const StepWork& work) {
-  if (!writes_ || work.targets > 0 || told_of_targets_) return;
-  told_of_targets_ = true;
+void RunLog::warn_if_no_targets(std::int64_t step, const StepWork& work) {
+  if (!writes_ || work.targets > 0 || warned_of_targets_) return;
+  warned_of_targets_ = true;
   log::warning(
       "step {}: no token counts towards the loss, which is told as 0: with data.loss_on_first = false documents of one "
       "token teach nothing; said once",
       step);
 }
 
-std::vector<double> RunLog::passes_made(std::int64_t step) const {
+std::vector<double> RunLog::passes_done(std::int64_t step) const {
   std::vector<double> made;
   if (sampler_ == nullptr) return made;
   for (const SourcePasses& source : passes_after(*sampler_, step)) made.push_back(source.passes());
@@ -191,7 +123,7 @@ StepMetrics RunLog::metrics_of(const StepResult& result, std::optional<double> v
           .grad_norm = result.grad_norm,
           .lr = result.lr,
           .tokens = result.step * config_.train.global_batch * config_.train.seq_len,
-          .passes = passes_made(result.step),
+          .passes = passes_done(result.step),
           .tokens_per_second = tokens_per_second,
           .tokens_per_second_per_rank = per_rank,
           .tflops = flops / 1e12,
@@ -214,7 +146,7 @@ StepMetrics RunLog::metrics_of(const StepResult& result, std::optional<double> v
           .restarts = restarts_};
 }
 
-void RunLog::step(const StepResult& result, std::optional<double> validation_loss) {
+void RunLog::log_step(const StepResult& result, std::optional<double> validation_loss) {
   if (!writes_) return;
   const StepMetrics metrics = metrics_of(result, validation_loss);
   since_line_ = {};
@@ -247,20 +179,20 @@ std::string RunLog::summary() const {
       spent[Activity::data], spent[Activity::validation], spent[Activity::checkpoint], spent[Activity::wait]);
 }
 
-void RunLog::passes(std::int64_t step) const {
+void RunLog::log_data_changes(std::int64_t step) const {
   if (!writes_ || sampler_ == nullptr) return;
   for (const std::string& text : changes_begun(*sampler_, step)) log::info("{}", text);
   for (const std::string& text : passes_begun(*sampler_, step)) log::info("{}", text);
 }
 
-void RunLog::non_finite(std::int64_t step, const StepResult& result) {
+void RunLog::log_non_finite(const StepResult& result) {
   if (!writes_) return;
   for (const auto& f : result.non_finite) {
-    log::warning("step {}: {} non-finite element(s) in {}, {}", step, f.count, f.unit, f.tensor);
+    log::warning("step {}: {} non-finite element(s) in {}, {}", result.step, f.count, f.unit, f.tensor);
   }
 }
 
-void RunLog::memory(const MemoryPlan& plan) {
+void RunLog::log_memory(const MemoryPlan& plan) {
   Device& device = environment_.stream.device();
   log::info("memory after the first step:\n{}", memory_table(plan, &device.ledger()));
   if (device.used_bytes() < 0) return;

@@ -24,25 +24,24 @@ class RunLog {
   RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory,
          const StartingPoint& from = {});
 
-  /// Model, layout, precision, formats of the GEMMs, data, memory plan: what a reader of the log needs to know.
-  /// `recompute`: recompute_table, made before the trainer took its memory.
-  void start(const MemoryPlan& plan, const std::string& recompute, const Trainer& trainer);
-  /// The bytes of text that a token of each source stands for, 0 where it is not known: from here on validation losses
-  /// have bits per byte beside them, where all that is validated on is known. After start().
-  void text_is(std::span<const double> bytes_per_token);
-  /// Time of the run's, and how many steps with what work ended in it: every step's and every pause's, logged or not.
-  /// What was passed since the line before makes up a line's times, and all of it those of the end.
-  void passed(const Spent& spent, std::int64_t steps, const StepWork& work = {});
+  /// The data of the steps, for passes over them (epochs), and the bytes of text that a token of each source stands
+  /// for, 0 where it is not known: from here on validation losses have bits per byte beside them, where all that is
+  /// validated on is known. `sampler` must outlive the log.
+  void set_data(const Sampler& sampler, std::span<const double> bytes_per_token);
+  /// Adds time of the run, and how many steps with what work ended in it: every step's and every pause's, logged or
+  /// not. What was added since the line before makes up a line's times, and all of it those of the end.
+  void add_time(const Spent& spent, std::int64_t steps, const StepWork& work = {});
   /// Warns, once, of a step with nothing to learn from: its loss of 0 is no success. For every step, logged or not.
-  void targets(std::int64_t step, const StepWork& work);
-  /// The line of a step whose time has been passed.
-  void step(const StepResult& result, std::optional<double> validation_loss);
+  void warn_if_no_targets(std::int64_t step, const StepWork& work);
+  /// Writes the line of a step whose time has been added.
+  void log_step(const StepResult& result, std::optional<double> validation_loss);
   /// Says which passes over the data begin in that step, and how their mixture changes with it. For every step, logged
   /// or not.
-  void passes(std::int64_t step) const;
+  void log_data_changes(std::int64_t step) const;
   /// Names tensors with NaN or infinity.
-  void non_finite(std::int64_t step, const StepResult& result);
-  void memory(const MemoryPlan& plan);
+  void log_non_finite(const StepResult& result);
+  /// Logs what the device's memory holds beside what was planned.
+  void log_memory(const MemoryPlan& plan);
   /// To be called before a checkpoint. Syncs the log: if a checkpoint stays, the lines of its steps must not be lost.
   void sync();
   /// A checkpoint was committed; status.json names it from now on, or where it cannot be written, which is logged, from
@@ -63,8 +62,8 @@ class RunLog {
   StepMetrics metrics_of(const StepResult& result, std::optional<double> validation_loss) const;
   /// Tokens a second by wall time and by that of steps, with the pauses; empty where there was no step.
   std::string summary() const;
-  /// Over each source; empty where the steps are of no sampler.
-  std::vector<double> passes_made(std::int64_t step) const;
+  /// Passes over each source; empty where the steps are of no sampler.
+  std::vector<double> passes_done(std::int64_t step) const;
   double tokens_of(std::int64_t steps) const;
 
   /// Sums over some steps of the run, and over what lay between them.
@@ -84,9 +83,9 @@ class RunLog {
   double checkpoint_seconds_ = 0;  ///< that one took, or one of an earlier start
   Interval since_line_, all_;      ///< since this start
   bool disk_refuses_ = false;      ///< the last record
-  bool told_of_targets_ = false;
+  bool warned_of_targets_ = false;
   std::optional<double> validation_bytes_per_token_{};
-  const Sampler* sampler_ = nullptr;  ///< since start()
+  const Sampler* sampler_ = nullptr;  ///< since set_data()
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<EventWriter> events_;  ///< none without run.tensorboard
 };

@@ -20,13 +20,13 @@ namespace octet {
 /// Collective over the hosts, main thread.
 void check_token_ranges(const Sampler& sampler, const RunDirectory& run, Communicator& hosts);
 
-/// The same of the one file of --data, outside a run, where nothing is remembered. Collective over the hosts, main
+/// Checks the one file of --data, outside a run, where nothing is remembered. Collective over the hosts, main
 /// thread.
 void check_token_range(const TokenFile& file, std::int64_t vocab_size, Communicator& hosts);
 
-/// The same by one process before the run begins, which writes nothing; the directory of the run need not be there. Of
-/// data of which nothing is known at most `most_scanned` bytes are scanned, over all sources: one whose .bin file has
-/// more than what is left is left to the run, with a line in the log.
+/// Checks every source in one process before the run begins, and writes nothing; the directory of the run need not be
+/// there. Of data of which nothing is known at most `most_scanned` bytes are scanned, over all sources: one whose .bin
+/// file has more than what is left is left to the run, with a line in the log.
 void check_token_ranges(const Sampler& sampler, const std::string& run_directory, std::int64_t most_scanned);
 
 /// Scans a whole file in this process, with progress on standard error. Throws checkpoint::ReadError.

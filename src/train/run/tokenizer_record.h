@@ -15,7 +15,7 @@ namespace octet {
 /// Rank 0 reads the side files for all; it warns of sources that say nothing. Usage errors as identify. Collective over
 /// the hosts.
 DataIdentity identify_data(const Sampler& sampler, Communicator& hosts);
-/// The same before the run, of one process.
+/// Reads the side files in one process, before the run.
 DataIdentity identify_data(const Sampler& sampler);
 
 /// The text that checkpoints keep; empty where it is not known.

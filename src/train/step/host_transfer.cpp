@@ -91,7 +91,7 @@ void DeviceReader::take(const float* loss_sum) {
   device.copy_to_host(host, loss_sum, 4, stream_);
   device.copy_to_host(host + 4, model_.norm().norm(), 4, stream_);
   device.copy_to_host(host + 8, model_.norm().skip(), 4, stream_);
-  model_.take_counters(slot.host.as<std::int32_t>() + scalars);
+  model_.copy_and_reset_counters(slot.host.as<std::int32_t>() + scalars);
   stream_.record(*slot.there);
 }
 

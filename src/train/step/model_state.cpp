@@ -220,14 +220,6 @@ void load_masters(const ParameterList& list, const ShardedBuffer& master, const 
   });
 }
 
-bool load_recipe_state(Float8Scaling& scaling, const std::string& directory, const checkpoint::Manifest& manifest,
-                       Stream& stream, Communicator* hosts) {
-  scaling.reset(stream);
-  if (scaling.state().empty() || !std::ranges::any_of(manifest.tensors, is_recipe_state)) return false;
-  load_scaling(scaling, {directory, manifest, hosts}, stream);
-  return true;
-}
-
 checkpoint::Box box_of(const Shard& shard) {
   checkpoint::Box box;
   box.offset[0] = shard.offset;

@@ -46,14 +46,10 @@ enum class Weights : std::uint8_t { any, finite };
 void load_masters(const ParameterList& list, const ShardedBuffer& master, const std::string& directory,
                   const checkpoint::Manifest& manifest, Stream& stream, Communicator* hosts,
                   Weights expected = Weights::any);
-/// Likewise out of a Hugging Face folder: each rank reads the rows that it has a piece of. Throws as
+/// Reads the masters out of a Hugging Face folder: each rank reads the rows that it has a piece of. Throws as
 /// checkpoint::read_together. Collective.
 void load_masters(const ParameterList& list, const ShardedBuffer& master, const checkpoint::HuggingFaceModel& from,
                   Stream& stream, Communicator& hosts, Weights expected = Weights::any);
-/// The state of a float8 recipe that has one; says whether the checkpoint has it. Collective.
-bool load_recipe_state(Float8Scaling& scaling, const std::string& directory, const checkpoint::Manifest& manifest,
-                       Stream& stream, Communicator* hosts);
-
 /// What a shard covers of its tensor.
 checkpoint::Box box_of(const Shard& shard);
 

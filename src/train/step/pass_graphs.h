@@ -59,7 +59,8 @@ class PassGraphs {
   static constexpr double pays_below = 100e-6;
   /// Passes in a row without a replay after which no more are listed.
   static constexpr int most_misses = 16;
-  /// Of one run: by gradients, weights, and what follows a validation, with room for addresses that take turns.
+  /// The graphs that a run may make before they have to be earned: they differ by gradients, weights and what follows a
+  /// validation, and there is room for addresses that take turns.
   static constexpr int most_passes = 8;
   /// Replays by which a graph earns the making of another, beyond the first most_passes. To make one takes the host a
   /// few microseconds for each launch of it, where a replay saves about two.

@@ -18,8 +18,8 @@ struct PipelinePlan {
   int landings = 0;
 };
 
-/// Of a configuration whose layout is resolved, on a mesh of that shape; without a pipeline it has one slot and nothing
-/// else. Internal error where the steps are not proven (pipeline_check.h).
+/// The plan of a rank, for a configuration whose layout is resolved, on a mesh of that shape; without a pipeline it has
+/// one slot and nothing else. Internal error where the steps are not proven (pipeline_check.h).
 PipelinePlan pipeline_plan(const RunConfig& config, const MeshShape& mesh, int pp_rank);
 
 /// The FLOPs of each stage's passes of a micro-batch: a third forward, a third for each of the two gradients, which
@@ -34,7 +34,7 @@ struct ClockedPasses {
 };
 ClockedPasses clocked_passes(const RunConfig& config, const MeshShape& mesh);
 
-/// For the log: stages, order, micro-batches and the bubble of equal stages.
+/// What the log says: stages, order, micro-batches and the bubble of equal stages.
 std::string pipeline_text(const RunConfig& config, const MeshShape& mesh);
 
 /// The passes of a step's micro-batches through this rank's stages: does what the plan's steps say, with the model, its

@@ -17,28 +17,28 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       optimizer_(optimizer),
       gather_stream_(fsdp.overlap ? device_.make_stream(StreamPriority::high) : nullptr),
       reduce_stream_(fsdp.overlap ? device_.make_stream(StreamPriority::high) : nullptr),
-      gather_group_(fsdp.overlap ? mesh.shards().on_stream(*gather_stream_, mesh.shards().name()) : nullptr),
-      reduce_group_(fsdp.overlap ? mesh.shards().on_stream(*reduce_stream_, mesh.shards().name()) : nullptr),
+      gather_group_(fsdp.overlap ? mesh.fsdp().on_stream(*gather_stream_, mesh.fsdp().name()) : nullptr),
+      reduce_group_(fsdp.overlap ? mesh.fsdp().on_stream(*reduce_stream_, mesh.fsdp().name()) : nullptr),
       tp_stream_(settings.async_tp ? device_.make_stream(StreamPriority::high) : nullptr),
       tp_beside_(settings.async_tp ? mesh.tp().on_stream(*tp_stream_, "tp") : nullptr),
       exchange_(mesh.tp(), tp_beside_.get(), fsdp.poison),
       model_(settings, stream, exchange_, gemms),
       all_parameters_(llama_parameters(settings.model, settings.precision, settings.float8, settings.tp)),
-      layout_(model_.parameters(), mesh.shards().rank(), mesh.shards().size()),
+      layout_(model_.parameters(), mesh.fsdp().rank(), mesh.fsdp().size()),
       master_(layout_, device_, stream, Purpose::parameters),
       gradients_(layout_, reduce_group().memory(), stream, Purpose::gradients,
-                 gradient_piece_dtypes(model_.parameters(), mesh.shards().size(), fsdp)),
+                 gradient_piece_dtypes(model_.parameters(), mesh.fsdp().size(), fsdp)),
       first_moment_(layout_, device_, stream, Purpose::optimizer),
       second_moment_(layout_, device_, stream, Purpose::optimizer),
-      scales_(model_.parameters(), layout_, device_, stream, model_.scaling(), model_.recipe().power_of_two()),
+      weight_scales_(model_.parameters(), layout_, device_, stream, model_.scaling(), model_.recipe().power_of_two()),
       updates_(model_.parameters().units.size(), stream),
-      weights_(model_.parameters(), master_, scales_, gather_group(), reductions::gathered_weight_amax(mesh), stream,
-               fsdp, &updates_),
+      weights_(model_.parameters(), master_, weight_scales_, gather_group(), reductions::gathered_weight_amax(mesh),
+               stream, fsdp, &updates_),
       sink_(model_.parameters(), gradients_, reduce_group(), reductions::gradients_of_replicas(mesh),
             reductions::gradients_not_cut(mesh), stream, fsdp),
       tied_(model_.parameters(), settings.model.tied_embedding, gradients_, mesh.pp(), stream),
       norm_(model_.parameters(), tied_.counts(), device_, stream) {
-  if (&mesh.shards().stream() != &stream) {  // it would be taken for one of its own, and its memory for two units'
+  if (&mesh.fsdp().stream() != &stream) {  // it would be taken for one of its own, and its memory for two units'
     throw internal_error("train", "the groups of the mesh work on another stream than the model");
   }
   if (Timeline* timeline = Timeline::current(); timeline != nullptr) {
@@ -54,7 +54,7 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
                        .second_moment = second_moment_.data(i),
                        .n = layout_.shard(i).elements(),
                        .decay = decays(optimizer, parameters().parameters[i].name),
-                       .amax = scales_.amax(i)});
+                       .amax = weight_scales_.amax(i)});
   }
 }
 
@@ -65,53 +65,53 @@ void ShardedModel::initialize(std::uint64_t seed) {
 }
 
 void ShardedModel::weights_changed() {
-  settle();
-  scales_.measure(master_, kernels_);
-  scales_.update(reductions::weight_amax(mesh_), kernels_);
+  join_update();
+  weight_scales_.measure(master_, kernels_);
+  weight_scales_.update(reductions::weight_amax(mesh_), kernels_);
   weights_.invalidate();
 }
 
-void ShardedModel::begin_step(std::int64_t micro_batches, bool leaves_room) {
+void ShardedModel::begin_step(std::int64_t micro_batches, bool gemms_leave_room) {
   sink_.begin_step(micro_batches);
-  model_.leave_room(leaves_room ? gemm_multiprocessors_beside(optimizer_, device_.multiprocessors()) : 0);
+  model_.leave_room(gemms_leave_room ? gemm_multiprocessors_during_update(optimizer_, device_.multiprocessors()) : 0);
 }
 
-void ShardedModel::accumulate(const MicroBatch& batch) {
+void ShardedModel::forward_backward(const MicroBatch& batch) {
   model_.forward_backward(batch, weights_, sink_);
 }
 
 void ShardedModel::finish_step(std::int64_t step, double lr, bool beside) {
   const StepPartScope part(StepPart::optimizer);
-  settle();
+  join_update();
   sink_.finish_step();
   tied_.sum();
   norm_.compute(gradients_, reductions::gradient_norm(mesh_), static_cast<float>(optimizer_.clip_norm));
-  finish_scales();
-  scales_.clear();
-  update(step, lr, beside && !scales_.exchanges(reductions::weight_amax(mesh_)));
+  update_delayed_scales();
+  weight_scales_.clear();
+  update(step, lr, beside && !weight_scales_.exchanges(reductions::weight_amax(mesh_)));
   weights_.invalidate();
 }
 
 /// Unit by unit, in the order in which the next forward pass asks for them.
 void ShardedModel::update(std::int64_t step, double lr, bool beside) {
   Stream& stream = updates_.begin(beside);
-  const std::int64_t few = beside ? multiprocessors_beside(optimizer_, device_.multiprocessors()) : 0;
-  bool awaited = true;  // the model has nothing to do before the embedding and the first block are updated
+  const std::int64_t few = beside ? update_multiprocessors(optimizer_, device_.multiprocessors()) : 0;
+  bool model_waits = true;  // it has nothing to do before the embedding and the first block are updated
   const std::span<const OptimizerSlice> slices = slices_;
   for (std::size_t unit = 0; unit < parameters().units.size(); ++unit) {
     const auto [begin, end] = parameters().range(static_cast<int>(unit));
     if (begin == end) continue;  // another stage's
     const UnitScope scope(parameters().units[unit]);
     adamw_step(stream, kernels_, optimizer_, lr, step, slices.subspan(begin, end - begin), norm_.factor(), norm_.skip(),
-               awaited ? 0 : few);
-    awaited = awaited && static_cast<int>(unit) == embedding_unit;
-    if (beside) scales_.update_whole(begin, end, stream, kernels_);
+               model_waits ? 0 : few);
+    model_waits = model_waits && static_cast<int>(unit) == embedding_unit;
+    if (beside) weight_scales_.update_whole(begin, end, stream, kernels_);
     updates_.end_unit(unit);
   }
-  if (!beside) scales_.update(reductions::weight_amax(mesh_), kernels_);
+  if (!beside) weight_scales_.update(reductions::weight_amax(mesh_), kernels_);
 }
 
-void ShardedModel::finish_scales() {
+void ShardedModel::update_delayed_scales() {
   Float8Scaling& scaling = model_.scaling();
   const std::span<float> recorded = scaling.recorded();
   if (recorded.empty()) return;
@@ -124,7 +124,7 @@ void ShardedModel::evaluate(const MicroBatch& batch) {
   model_.evaluate(batch, weights_);
 }
 
-void ShardedModel::take_counters(std::int32_t* host) {
+void ShardedModel::copy_and_reset_counters(std::int32_t* host) {
   TensorChecks& checks = model_.checks();
   device_.copy_to_host(host, checks.all(), checks.size() * 4, stream_);
   device_.copy_to_host(host + checks.size(), norm_.non_finite(), static_cast<std::int64_t>(all_parameters_.ids) * 4,
@@ -133,7 +133,7 @@ void ShardedModel::take_counters(std::int32_t* host) {
   norm_.reset_counters();
 }
 
-void ShardedModel::drop_copies(std::vector<std::int32_t>& counts) const {
+void ShardedModel::zero_duplicate_counts(std::vector<std::int32_t>& counts) const {
   if (!reductions::counts_gradients(mesh_)) std::fill(counts.begin() + model_.checks().size(), counts.end(), 0);
 }
 

@@ -11,7 +11,7 @@
 #include "src/parallel/gradient_norm.h"
 #include "src/parallel/pipeline/tied_embedding.h"
 #include "src/parallel/tp_exchange.h"
-#include "src/parallel/unit_updates.h"
+#include "src/parallel/update_events.h"
 
 namespace octet {
 
@@ -28,18 +28,20 @@ class ShardedModel {
   /// To be called after the masters were written. Makes weight scales from scratch and forgets gathered weights.
   void weights_changed();
 
-  /// A training step is begin_step, that many times accumulate, finish_step. `leaves_room`: its first forward pass,
-  /// beside which the update before may be, leaves that its part of a GPU.
-  void begin_step(std::int64_t micro_batches, bool leaves_room = false);
-  /// Forward and backward of one micro-batch; tokens and targets [micro_batch, seq_len] on the device.
-  void accumulate(const MicroBatch& batch);
+  /// A training step is begin_step, that many times forward_backward, finish_step. `gemms_leave_room`: the GEMMs of
+  /// its first forward pass, beside which the update before may be, leave that its part of a GPU.
+  void begin_step(std::int64_t micro_batches, bool gemms_leave_room = false);
+  /// Forward and backward of one micro-batch, whose gradients are added to those before; tokens and targets
+  /// [micro_batch, seq_len] on the device.
+  void forward_backward(const MicroBatch& batch);
   /// Sums replicas, clips by the global norm, updates weights and their scales. `step` counts from 1. `beside`: the
   /// update is under way on a stream of its own when the model's stream is done with the step, and what comes next
-  /// waits for what it needs of it (UnitUpdates); where ranks must exchange abs-maxes after the update, it is not.
+  /// waits for what it needs of it (UpdateEvents); where ranks must exchange abs-maxes after the update, it is not.
   void finish_step(std::int64_t step, double lr, bool beside = false);
   /// The model's stream comes after the update: for what reads or writes the state by addresses that it had before.
-  void settle() { updates_.settle(); }
-  bool settled() const { return updates_.settled(); }
+  void join_update() { updates_.join(); }
+  /// Says whether an update is under way beside the model's stream.
+  bool update_under_way() const { return updates_.under_way(); }
   /// Forward only; adds the sum of token losses to *loss_sum.
   void evaluate(const MicroBatch& batch);
 
@@ -47,41 +49,42 @@ class ShardedModel {
   /// of the whole model: the same on all ranks.
   std::int64_t counters() const { return model_.checks().size() + static_cast<std::int64_t>(all_parameters_.ids); }
   /// Copies them to host memory [counters()] and resets them, in the order of the stream.
-  void take_counters(std::int32_t* host);
+  void copy_and_reset_counters(std::int32_t* host);
   /// What was not finite, by counts that were summed over all ranks.
   std::vector<TensorChecks::Finding> findings(const std::vector<std::int32_t>& counts) const;
   /// To be called before counts are summed. Replicas hold equal gradients, of which one counts: sets the others' to 0.
-  void drop_copies(std::vector<std::int32_t>& counts) const;
+  void zero_duplicate_counts(std::vector<std::int32_t>& counts) const;
 
-  /// Those that this rank has pieces of.
+  /// The parameters that this rank has pieces of.
   const ParameterList& parameters() const { return model_.parameters(); }
-  /// Those of the whole model, whose numbers are the ids.
+  /// The parameters of the whole model, whose numbers are the ids.
   const ParameterList& all_parameters() const { return all_parameters_; }
   const GradientNorm& norm() const { return norm_; }
-  // The state, for work that the model's stream is given from then on; the update is settled.
+  // The state, for work that the model's stream is given from then on; the update is joined.
   ShardedBuffer& master() { return at_rest(master_); }
   ShardedBuffer& gradients() { return at_rest(gradients_); }
   ShardedBuffer& first_moment() { return at_rest(first_moment_); }
   ShardedBuffer& second_moment() { return at_rest(second_moment_); }
-  const WeightScales& scales() { return at_rest(scales_); }
+  const WeightScales& scales() { return at_rest(weight_scales_); }
   Float8Scaling& scaling() { return at_rest(model_.scaling()); }
   FsdpWeights& weights() { return weights_; }
-  /// The model, for passes in another order than accumulate's: several slots, or a stage's.
+  /// The model, for passes in another order than forward_backward's: several slots, or a stage's.
   Llama& llama() { return model_; }
   FsdpGradients& sink() { return sink_; }
 
  private:
   /// The shard group on its own stream, or as it is.
-  Communicator& gather_group() { return gather_group_ ? *gather_group_ : mesh_.shards(); }
-  Communicator& reduce_group() { return reduce_group_ ? *reduce_group_ : mesh_.shards(); }
+  Communicator& gather_group() { return gather_group_ ? *gather_group_ : mesh_.fsdp(); }
+  Communicator& reduce_group() { return reduce_group_ ? *reduce_group_ : mesh_.fsdp(); }
   template <typename State>
   State& at_rest(State& state) {
-    updates_.settle();
+    updates_.join();
     return state;
   }
   void update(std::int64_t step, double lr, bool beside);
-  /// To be called before the optimizer, which replaces the weights' abs-maxes by those of the new weights.
-  void finish_scales();
+  /// Moves on the histories of recipes that have one (`delayed`). To be called before the optimizer, which replaces the
+  /// weights' abs-maxes by those of the new weights.
+  void update_delayed_scales();
 
   Mesh& mesh_;
   Stream& stream_;
@@ -97,8 +100,8 @@ class ShardedModel {
   ParameterList all_parameters_;
   ShardLayout layout_;
   ShardedBuffer master_, gradients_, first_moment_, second_moment_;
-  WeightScales scales_;
-  UnitUpdates updates_;
+  WeightScales weight_scales_;
+  UpdateEvents updates_;
   FsdpWeights weights_;
   FsdpGradients sink_;
   TiedEmbedding tied_;

@@ -2,10 +2,10 @@
 
 #include "src/base/log.h"
 #include "src/comm/reductions.h"
-#include "src/ops/recipe.h"
 #include "src/optim/schedule.h"
 #include "src/profile/timeline.h"
 #include "src/train/options/validate.h"
+#include "src/train/step/run_settings.h"
 
 namespace octet {
 namespace {
@@ -16,73 +16,7 @@ std::int64_t validation_batches(const RunConfig& c, const Batches& batches) {
   return c.train.validation_batches == 0 ? all : std::min(all, c.train.validation_batches);
 }
 
-/// Those of fp32 operands leave a GEMM in fp32 on a GPU, and gradients that are kept for a later micro-batch stay fp32.
-DType gemm_gradients(const RunConfig& c, int shards) {
-  const std::int64_t at_once = c.train.micro_batch * c.parallel.dp_replicate * shards;
-  const bool kept = c.parallel.zero == Zero::one && c.train.global_batch > at_once;
-  const bool narrow = c.parallel.gradient_wire == GradientWire::bf16 && c.precision != Precision::fp32 && !kept;
-  return narrow ? DType::bf16 : DType::f32;
-}
-
 }  // namespace
-
-SamplerConfig sampler_config(const RunConfig& c) {
-  return {.seq_len = c.train.seq_len,
-          .global_batch = c.train.global_batch,
-          .vocab_size = c.model.vocab_size,
-          .seed = c.seed,
-          .validation_fraction = c.data.validation_fraction,
-          .document_mask = c.data.document_mask,
-          .loss_on_first = c.data.loss_on_first,
-          .changes = c.data.changes,
-          .history = c.data.history,
-          .origin = c.data.origin};
-}
-
-FsdpOptions fsdp_options(const RunConfig& config, int shards) {
-  const bool exchanges = shards > 1 || config.parallel.one_rank_exchange;
-  const Zero zero = config.parallel.zero_with(shards);
-  const RecipePtr recipe = recipe_of(config.precision, config.float8);
-  return {.zero = zero,
-          .whole_gradients = config.parallel.whole_gradients == WholeGradients::bf16 ? DType::bf16 : DType::f32,
-          .float8_all_gather = recipe->gathers_float8(),
-          .keep_transposed = recipe->casts_first() && zero != Zero::three && float8_gemm_k_major_on(config.device) &&
-                             decided(config.float8.keep_transposed_weights, true),
-          .gradient_wire = config.parallel.gradient_wire == GradientWire::bf16 ? DType::bf16 : DType::f32,
-          .gemm_gradients = gemm_gradients(config, shards),
-          .overlap = exchanges && decided(config.parallel.overlap, config.device == DeviceType::cuda),
-          .one_rank_exchange = config.parallel.one_rank_exchange};
-}
-
-std::string zero_text(const FsdpOptions& fsdp, int shards) {
-  if (!exchanges(shards, fsdp)) return fmt::format("zero {}: all is whole, there is one shard", fsdp.zero);
-  if (fsdp.zero == Zero::three) return "zero 3: weights gathered and let go around each use";
-  if (fsdp.zero == Zero::two) return "zero 2: weights whole during a step";
-  return fmt::format("zero 1: weights and gradients ({}) whole during a step",
-                     fsdp.whole_gradients == DType::f32 ? "fp32" : "bf16");
-}
-
-LlamaSettings llama_settings(const RunConfig& c, int tp_rank) {
-  return {.model = c.model,
-          .precision = c.precision,
-          .float8 = c.float8,
-          .micro_batch = c.train.micro_batch,
-          .seq_len = c.train.seq_len,
-          .tp = {tp_rank, static_cast<int>(c.parallel.tp)},
-          .tp_keep_gathered = c.parallel.tp_keep_gathered,
-          .async_tp = c.parallel.async_tp,
-          .recompute = c.recompute,
-          .documents = c.data.document_mask};
-}
-
-LlamaSettings llama_settings(const RunConfig& config, const PipelinePlan& plan, const FsdpOptions& fsdp, int tp_rank) {
-  LlamaSettings settings = llama_settings(config, tp_rank);
-  settings.gemm_gradients = fsdp.gemm_gradients;
-  settings.stages = plan.stages;
-  settings.slots = plan.slots;
-  settings.split_backward = config.parallel.pp_schedule == PipelineOrder::zb_h1;
-  return settings;
-}
 
 Trainer::Trainer(const RunConfig& config, Mesh& mesh, Communicator& control, Stream& stream, GemmTrace* gemms)
     : Trainer(config, std::make_unique<Sampler>(config.data.train, sampler_config(config)), nullptr, mesh, control,
@@ -104,13 +38,13 @@ Trainer::Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, cons
       batches_(batches == nullptr ? *sampler_ : *batches),
       validation_batches_(validation_batches(config, batches_)),
       pipeline_plan_(pipeline_plan(config, mesh.shape(), mesh.coordinates().pp)),
-      fsdp_(fsdp_options(config, mesh.shards().size())),
+      fsdp_(fsdp_options(config, mesh.fsdp().size())),
       model_(llama_settings(config, pipeline_plan_, fsdp_, mesh.tp().rank()), config.optimizer, fsdp_, mesh, stream,
              gemms),
-      graphs_(config.graphs, obstacle_to_graphs(config, mesh.shards().size(), mesh.tp().size()), stream),
-      update_place_(config.optimizer, obstacle_to_update_beside(config, mesh.shards().size(), mesh.tp().size()),
-                    device_),
-      leaves_room_(leaves_room(config.optimizer, mesh.shards().size())),
+      graphs_(config.graphs, obstacle_to_graphs(config, mesh.fsdp().size(), mesh.tp().size()), stream),
+      update_overlap_(config.optimizer, obstacle_to_update_beside(config, mesh.fsdp().size(), mesh.tp().size()),
+                      device_),
+      gemms_leave_room_(gemms_leave_room(config.optimizer, mesh.fsdp().size())),
       loss_sum_(device_, DType::f32, {1}, Purpose::workspace),
       reader_(model_, stream),
       clock_(stream) {
@@ -131,21 +65,21 @@ void Trainer::launch(std::int64_t step) {
   result.lr = learning_rate(config_.schedule, config_.optimizer.lr, step, config_.train.steps);
   result.work = batches_.step_work(step - 1);
   const float loss_scale = 1.0f / static_cast<float>(std::max<std::int64_t>(result.work.targets, 1));
-  model_.begin_step(batches_.micro_batches(batch_layout_), leaves_room_);
+  model_.begin_step(batches_.micro_batches(batch_layout_), gemms_leave_room_);
   device_.zero(loss_sum(), 4, stream_);
   train_passes([&](std::int64_t m, Batch& batch) { batches_.train_batch(step - 1, batch_layout_, m, batch); },
                loss_scale);
-  update_place_.tell(updates_beside(), leaves_room_);
+  update_overlap_.log_changes(updates_beside(), gemms_leave_room_);
   model_.finish_step(step, result.lr, updates_beside());
   reductions::loss(mesh_).all_reduce(loss_sum(), 1, DType::f32, ReduceOp::sum);
   reader_.take(loss_sum());
   launched_.push_back({std::move(result), clock_.mark(Activity::wait)});
 }
 
-void Trainer::settle() {
-  if (model_.settled()) return;
+void Trainer::join_update() {
+  if (!model_.update_under_way()) return;
   clock_.mark(Activity::step);
-  model_.settle();
+  model_.join_update();
   clock_.mark(Activity::wait);
 }
 
@@ -181,7 +115,7 @@ void Trainer::train_passes(const ReadBatch& read, float loss_scale) {
   if (pipeline_) return pipeline_->train(pipeline_data(read_in_time, loss_scale));
   for (std::int64_t m = 0; m < batches_.micro_batches(batch_layout_); ++m) {
     const MicroBatch batch = upload(read_in_time, m, 0, loss_scale);
-    graphs_.run([&] { model_.accumulate(batch); });
+    graphs_.run([&] { model_.forward_backward(batch); });
   }
 }
 
@@ -202,7 +136,7 @@ PipelinedPasses::Data Trainer::pipeline_data(const ReadBatch& read, float loss_s
 }
 
 std::vector<TensorChecks::Finding> Trainer::agree_on_findings(std::vector<std::int32_t> counts) {
-  model_.drop_copies(counts);
+  model_.zero_duplicate_counts(counts);
   reductions::counts(control_).all_reduce(counts.data(), static_cast<std::int64_t>(counts.size()), DType::i32,
                                           ReduceOp::sum);
   return model_.findings(counts);

@@ -15,7 +15,7 @@
 #include "src/train/step/pipelined_passes.h"
 #include "src/train/step/sharded_model.h"
 #include "src/train/step/step_clock.h"
-#include "src/train/step/update_place.h"
+#include "src/train/step/update_overlap.h"
 
 namespace octet {
 
@@ -71,9 +71,9 @@ class Trainer {
   ShardedModel& model() { return model_; }
   const PassGraphs& graphs() const { return graphs_; }
   /// Says whether the next step's update will be beside the forward pass after it.
-  bool updates_beside() const { return update_place_.may_be_beside() && !graphs_.on(); }
+  bool updates_beside() const { return update_overlap_.may_be_beside() && !graphs_.on(); }
   /// What the stream is given from now on comes after the last update, whose time is the last step's.
-  void settle();
+  void join_update();
 
  private:
   Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, const Batches* batches, Mesh& mesh,
@@ -106,9 +106,10 @@ class Trainer {
   Batch batch_;
   std::vector<std::unique_ptr<BatchUpload>> uploads_;  ///< by slot
   PassGraphs graphs_;
-  UpdatePlace update_place_;
-  /// First forward passes of steps leave room for updates, of a run's first step as well.
-  bool leaves_room_;
+  UpdateOverlap update_overlap_;
+  /// The GEMMs of every step's first forward pass leave room for an update, even where none is under way beside it
+  /// (updates_beside says whether one will be).
+  bool gemms_leave_room_;
   TensorBuffer loss_sum_;  ///< [1]
   DeviceReader reader_;
   StepClock clock_;
@@ -118,22 +119,5 @@ class Trainer {
   };
   std::deque<Launched> launched_;
 };
-
-/// With parallel.gradient_wire `bf16` GEMMs leave gradients in bf16 where nothing is added to them, but for fp32
-/// operands. parallel.zero `auto` is 3 when there is more than one shard and no pipeline, else 2.
-/// float8.keep_transposed_weights `auto` keeps copies wherever they are of use: whether there is room for them, the
-/// memory plan has said before (fit_transposed_weights).
-FsdpOptions fsdp_options(const RunConfig& config, int shards);
-
-/// What these mean for weights and gradients, "zero 2: weights whole during a step".
-std::string zero_text(const FsdpOptions& fsdp, int shards);
-
-/// What decides the order of the run's data.
-SamplerConfig sampler_config(const RunConfig& config);
-
-/// Of the whole model. `tp_rank`: this rank's place in its tensor-parallel group.
-LlamaSettings llama_settings(const RunConfig& config, int tp_rank);
-/// Of this rank's stages of a pipeline, and of what its gradient sink takes.
-LlamaSettings llama_settings(const RunConfig& config, const PipelinePlan& plan, const FsdpOptions& fsdp, int tp_rank);
 
 }  // namespace octet

@@ -1,5 +1,5 @@
 // What the log says of where weights are updated.
-#include "src/train/step/update_place.h"
+#include "src/train/step/update_overlap.h"
 
 #include <gtest/gtest.h>
 
@@ -28,51 +28,51 @@ const OptimizerConfig automatic = config_with(AutoBool::automatic), never = conf
 const std::string after = "optimizer.beside_forward = auto: off: passes are graphs\n";
 const std::string beside = "weights are updated beside the next step's forward pass";
 
-TEST(UpdatePlaceLog, SaysOnceWhatStays) {
+TEST(UpdateOverlapLog, SaysOnceWhatStays) {
   const test::IdleGpu gpu(0, 132);
   for (const bool is_beside : {false, true}) {
-    UpdatePlace place(automatic, "", gpu);
-    const std::string first = said([&] { place.tell(is_beside, true); });
+    UpdateOverlap overlap(automatic, "", gpu);
+    const std::string first = said([&] { overlap.log_changes(is_beside, true); });
     EXPECT_TRUE(
         first.ends_with(is_beside ? beside + ", on 24 of 132 multiprocessors; its GEMMs are chosen for 108\n" : after))
         << first;
-    EXPECT_EQ(said([&] { place.tell(is_beside, true); }), "");
+    EXPECT_EQ(said([&] { overlap.log_changes(is_beside, true); }), "");
   }
 }
 
 /// Passes may stop being graphs in the middle of a run: the last word is where updates are from then on.
-TEST(UpdatePlaceLog, SaysWhereUpdatesGoWhenPassesAreNoGraphsAnyMore) {
+TEST(UpdateOverlapLog, SaysWhereUpdatesGoWhenPassesAreNoGraphsAnyMore) {
   const test::IdleGpu gpu(0, 132);
-  UpdatePlace place(automatic, "", gpu);
-  EXPECT_TRUE(said([&] { place.tell(false, false); }).ends_with(after));
-  const std::string second = said([&] { place.tell(true, false); });
+  UpdateOverlap overlap(automatic, "", gpu);
+  EXPECT_TRUE(said([&] { overlap.log_changes(false, false); }).ends_with(after));
+  const std::string second = said([&] { overlap.log_changes(true, false); });
   EXPECT_TRUE(
       second.ends_with(beside + " from now on, since passes are no graphs any more, on 24 of 132 multiprocessors\n"))
       << second;
-  EXPECT_EQ(said([&] { place.tell(true, false); }), "");
+  EXPECT_EQ(said([&] { overlap.log_changes(true, false); }), "");
 }
 
-TEST(UpdatePlaceLog, SaysWhatIsInTheWay) {
+TEST(UpdateOverlapLog, SaysWhatIsInTheWay) {
   const test::IdleGpu gpu;
-  const std::string first = said([&] { EXPECT_FALSE(UpdatePlace(automatic, "ranks wait", gpu).may_be_beside()); });
+  const std::string first = said([&] { EXPECT_FALSE(UpdateOverlap(automatic, "ranks wait", gpu).may_be_beside()); });
   EXPECT_TRUE(first.ends_with("optimizer.beside_forward = auto: off: ranks wait\n")) << first;
-  UpdatePlace not_asked(never, "ranks wait", gpu);
-  EXPECT_EQ(said([&] { not_asked.tell(false, false); }), "");
+  UpdateOverlap not_asked(never, "ranks wait", gpu);
+  EXPECT_EQ(said([&] { not_asked.log_changes(false, false); }), "");
 }
 
-TEST(UpdatePlaceLog, SaysNothingOfAPlan) {
+TEST(UpdateOverlapLog, SaysNothingOfAPlan) {
   const auto dry = make_dry_device(DeviceType::cuda);
   EXPECT_EQ(said([&] {
-              EXPECT_FALSE(UpdatePlace(automatic, "ranks wait", *dry).may_be_beside());
-              UpdatePlace place(automatic, "", *dry);
-              EXPECT_TRUE(place.may_be_beside());
-              place.tell(true, true);
+              EXPECT_FALSE(UpdateOverlap(automatic, "ranks wait", *dry).may_be_beside());
+              UpdateOverlap overlap(automatic, "", *dry);
+              EXPECT_TRUE(overlap.may_be_beside());
+              overlap.log_changes(true, true);
             }),
             "");
 }
 
 /// A trainer tells it for every step.
-TEST(UpdatePlaceLog, HasItOfARun) {
+TEST(UpdateOverlapLog, HasItOfARun) {
   RunConfig config;
   config.model = {.name = "small",
                   .dim = 32,

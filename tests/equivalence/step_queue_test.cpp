@@ -1,6 +1,6 @@
 // Steps whose results are read when the next one has been launched, and those that are read at once, are the same
 // steps.
-#include "src/train/run/step_pipeline.h"
+#include "src/train/run/step_queue.h"
 
 #include <cmath>
 #include <limits>
@@ -17,8 +17,8 @@ class Pipeline : public TrainerTest {
     config_.train.micro_batch = 1;
   }
   std::unique_ptr<Trainer> trainer() { return std::make_unique<Trainer>(config_, mesh_, *world_, *stream_, nullptr); }
-  static Wishes nothing() { return {}; }
-  static std::vector<std::int64_t> steps_of(const StepPipeline::Progress& progress) {
+  static Requests nothing() { return {}; }
+  static std::vector<std::int64_t> steps_of(const StepQueue::Progress& progress) {
     std::vector<std::int64_t> steps;
     for (const StepResult& r : progress.results) steps.push_back(r.step);
     return steps;
@@ -31,18 +31,18 @@ using Steps = std::vector<std::int64_t>;
 
 TEST_F(Pipeline, LateResultsComeInOrderAndAreThoseOfTheSteps) {
   const auto a = trainer(), b = trainer();
-  StepPipeline at_once(*a, *world_, false), late(*b, *world_, true);
+  StepQueue at_once(*a, *world_, false), late(*b, *world_, true);
   std::vector<double> losses, late_losses;
   const std::vector<Steps> expected = {{}, {1}, {2, 3}, {}, {4}, {5, 6}};
   for (std::int64_t step = 1; step <= 6; ++step) {
-    const bool settle = step == 3 || step == 6;
-    const auto one = at_once.advance(step, nothing, settle);
+    const bool drain = step == 3 || step == 6;
+    const auto one = at_once.advance(step, nothing, drain);
     EXPECT_EQ(steps_of(one), Steps{step});
-    EXPECT_TRUE(one.settled);
+    EXPECT_TRUE(one.drained);
     losses.push_back(one.results[0].loss);
-    const auto other = late.advance(step, nothing, settle);
+    const auto other = late.advance(step, nothing, drain);
     EXPECT_EQ(steps_of(other), expected[static_cast<std::size_t>(step - 1)]) << step;
-    EXPECT_EQ(other.settled, settle);
+    EXPECT_EQ(other.drained, drain);
     for (const StepResult& r : other.results) late_losses.push_back(r.loss);
   }
   EXPECT_EQ(late_losses, losses);
@@ -52,22 +52,21 @@ TEST_F(Pipeline, LateResultsComeInOrderAndAreThoseOfTheSteps) {
 /// Of one rank, the last: all learn of it at the same step, and have that step's result.
 TEST_F(Pipeline, AWishOfOneRankSettlesAll) {
   const auto mine = trainer();
-  StepPipeline late(*mine, *world_, true);
-  const bool wishes = world_->rank() == world_->size() - 1;
+  StepQueue late(*mine, *world_, true);
+  const bool asks = world_->rank() == world_->size() - 1;
   EXPECT_EQ(steps_of(late.advance(1, nothing, false)), Steps{});
   const auto progress = late.advance(
-      2, [&] { return Wishes{.stop = wishes ? StopReason::terminate : StopReason::none, .checkpoint = wishes}; },
-      false);
+      2, [&] { return Requests{.stop = asks ? StopReason::terminate : StopReason::none, .checkpoint = asks}; }, false);
   EXPECT_EQ(steps_of(progress), (Steps{1, 2}));
-  EXPECT_TRUE(progress.settled);
-  EXPECT_EQ(progress.wishes.stop, StopReason::terminate);
-  EXPECT_TRUE(progress.wishes.checkpoint);
+  EXPECT_TRUE(progress.drained);
+  EXPECT_EQ(progress.requests.stop, StopReason::terminate);
+  EXPECT_TRUE(progress.requests.checkpoint);
 }
 
 /// What one rank counts, every rank names; a step that followed changed nothing, and counts for itself.
 TEST_F(Pipeline, NamesWhatWasNotFiniteAnywhere) {
   const auto mine = trainer();
-  StepPipeline late(*mine, *world_, true);
+  StepQueue late(*mine, *world_, true);
   ASSERT_TRUE(late.advance(1, nothing, true).results[0].is_finite());
   if (world_->rank() == 0) mine->model().master().data(1)[0] = std::numeric_limits<float>::quiet_NaN();
   mine->model().weights_changed();

@@ -1,4 +1,4 @@
-#include "src/parallel/unit_places.h"
+#include "src/parallel/gradient_layout.h"
 
 #include "src/tensor/shard.h"
 
@@ -12,7 +12,7 @@ std::vector<DType> gradient_piece_dtypes(const ParameterList& list, int shards, 
   return dtypes;
 }
 
-UnitPlaces::UnitPlaces(const ParameterList& list, int shards, const FsdpOptions& options)
+GradientLayout::GradientLayout(const ParameterList& list, int shards, const FsdpOptions& options)
     : places_(list.parameters.size()), units_(list.units.size()) {
   for (std::size_t i = 0; i < places_.size(); ++i) places_[i].dtype = gradient_dtype(list.parameters[i], options);
   if (!exchanges(shards, options)) return;
@@ -32,12 +32,12 @@ UnitPlaces::UnitPlaces(const ParameterList& list, int shards, const FsdpOptions&
   }
 }
 
-std::int64_t UnitPlaces::offset_in_bf16(int unit, std::size_t parameter) const {
+std::int64_t GradientLayout::offset_in_bf16(int unit, std::size_t parameter) const {
   const std::int64_t offset = places_[parameter].offset, fp32 = fp32_bytes(unit);
   return places_[parameter].dtype == DType::f32 ? offset / 2 : offset - fp32 / 2;
 }
 
-std::int64_t UnitPlaces::bytes_in_bf16(int unit) const {
+std::int64_t GradientLayout::bytes_in_bf16(int unit) const {
   return unit_bytes(unit) - fp32_bytes(unit) / 2;
 }
 

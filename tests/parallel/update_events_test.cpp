@@ -1,5 +1,5 @@
 // The optimizer's update beside the next forward pass: what waits for which unit's, and what need not.
-#include "src/parallel/unit_updates.h"
+#include "src/parallel/update_events.h"
 
 #include "src/base/error.h"
 #include "src/parallel/fsdp_weights.h"
@@ -14,7 +14,7 @@ struct UpdateOrder : test::ParallelTest {
   test::Recording recording;
   test::RecordingDevice device{recording};
   std::unique_ptr<Stream> model = device.make_stream(), gathers = device.make_stream();
-  UnitUpdates updates{4, *model};
+  UpdateEvents updates{4, *model};
 
   UpdateOrder() { use(test::example_list(DType::bf16)); }
   int units() const { return static_cast<int>(list_.units.size()); }
@@ -31,7 +31,7 @@ struct UpdateOrder : test::ParallelTest {
   }
 };
 
-using SettledUpdates = UpdateOrder;
+using EventsOfUpdates = UpdateOrder;
 
 TEST_F(UpdateOrder, TheStreamBesideTheModelsComesFirst) {
   EXPECT_EQ(device.last_priority, StreamPriority::normal);
@@ -75,19 +75,19 @@ TEST_P(GathersAfterUpdates, AGatherComesAfterItsUnitsAndTheModelAfterNoLaterOne)
             << other << " before the gather of " << unit;
       }
     }
-    updates.settle();
+    updates.join();
   }
   EXPECT_EQ(recording.count_host_waits(), 0);
 }
 
-TEST_F(SettledUpdates, AreAllDoneForTheModelOnceTheyAreSettled) {
+TEST_F(EventsOfUpdates, AreAllDoneForTheModelOnceTheyAreJoined) {
   const std::vector<int> updated = update(true);
   const int before = recording.work(*model, "before");
-  EXPECT_FALSE(updates.settled());
+  EXPECT_TRUE(updates.under_way());
   EXPECT_TRUE(updates.pending(0));
-  updates.settle();
+  updates.join();
   const int after = recording.work(*model, "after");
-  EXPECT_TRUE(updates.settled());
+  EXPECT_FALSE(updates.under_way());
   EXPECT_FALSE(updates.pending(0));
   for (const int piece : updated) {
     EXPECT_FALSE(recording.precedes(piece, before));
@@ -95,16 +95,16 @@ TEST_F(SettledUpdates, AreAllDoneForTheModelOnceTheyAreSettled) {
   }
 }
 
-TEST_F(SettledUpdates, AreTheModelsWhereTheyAreNotBeside) {
+TEST_F(EventsOfUpdates, AreTheModelsWhereTheyAreNotBeside) {
   const std::vector<int> updated = update(false);
-  EXPECT_TRUE(updates.settled());
+  EXPECT_FALSE(updates.under_way());
   EXPECT_TRUE(recording.precedes(updated.back(), recording.work(*model, "after")));
 }
 
-TEST_F(SettledUpdates, BeginWhenTheOnesBeforeAreSettled) {
+TEST_F(EventsOfUpdates, BeginWhenTheOnesBeforeAreJoined) {
   update(true);
   EXPECT_THROW(updates.begin(true), Error);
-  updates.settle();
+  updates.join();
   EXPECT_NO_THROW(updates.begin(true));
 }
 

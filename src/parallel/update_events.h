@@ -14,20 +14,20 @@ namespace octet {
 ///                    works with the weight comes after the gather
 ///   gradients        a unit's are written in its backward pass, which comes after the gather for its forward pass
 ///   norm, clip factor, skip flag, abs-maxes of weights, state of a float8 recipe
-///                    written when a step is finished, which begins by waiting for the whole update before (settle);
+///                    written when a step is finished, which begins by waiting for the whole update before (join);
 ///                    the abs-maxes are recorded in backward passes too, before the first of which every unit that the
 ///                    rank has was gathered for its forward pass
 ///   all of these     read elsewhere (checkpoints, comparisons of replicas, tests): by ShardedModel's accessors, which
-///                    settle
+///                    join
 /// The update itself comes after all that the model's stream was given before it. Host thread of the model; nothing
 /// collective; the host waits for nothing.
-class UnitUpdates {
+class UpdateEvents {
  public:
   /// `stream`: the model's.
-  UnitUpdates(std::size_t units, Stream& stream) : stream_(stream), units_(units) {}
+  UpdateEvents(std::size_t units, Stream& stream) : stream_(stream), units_(units) {}
 
   /// An update begins. Returns the stream that it is to be given, unit by unit: `beside`: not the model's. The update
-  /// before must be settled.
+  /// before must be joined.
   Stream& begin(bool beside);
   /// The update's stream has been given all of the unit.
   void end_unit(std::size_t unit);
@@ -38,8 +38,9 @@ class UnitUpdates {
   /// Says whether await() would wait.
   bool pending(std::size_t unit) const { return units_[unit].pending; }
   /// The model's stream comes after all of the update.
-  void settle();
-  bool settled() const { return last_ == nullptr; }
+  void join();
+  /// Says whether an update has begun beside the model's stream, which has not joined it yet.
+  bool under_way() const { return last_ != nullptr; }
 
  private:
   struct Unit {

@@ -1,12 +1,12 @@
-#include "src/parallel/unit_updates.h"
+#include "src/parallel/update_events.h"
 
 #include "src/base/error.h"
 #include "src/profile/timeline.h"
 
 namespace octet {
 
-Stream& UnitUpdates::begin(bool beside) {
-  if (last_ != nullptr) throw internal_error("parallel", "an update begins; expected the one before to be settled");
+Stream& UpdateEvents::begin(bool beside) {
+  if (last_ != nullptr) throw internal_error("parallel", "an update begins; expected the one before to be joined");
   beside_ = beside;
   if (!beside) return stream_;
   if (!own_) {
@@ -20,20 +20,20 @@ Stream& UnitUpdates::begin(bool beside) {
   return *own_;
 }
 
-void UnitUpdates::end_unit(std::size_t unit) {
+void UpdateEvents::end_unit(std::size_t unit) {
   if (!beside_) return;
   last_ = &units_[unit];
   own_->record(*last_->updated);
   last_->pending = true;
 }
 
-void UnitUpdates::await(std::size_t unit, Stream& stream) {
+void UpdateEvents::await(std::size_t unit, Stream& stream) {
   if (!units_[unit].pending) return;
   stream.wait(*units_[unit].updated);
   units_[unit].pending = false;
 }
 
-void UnitUpdates::settle() {
+void UpdateEvents::join() {
   if (last_ == nullptr) return;
   stream_.wait(*last_->updated);
   for (Unit& unit : units_) unit.pending = false;

@@ -14,25 +14,25 @@ inline DType gradient_dtype(const ParameterSpec& parameter, const FsdpOptions& o
   return parameter.one_gemm_gradient ? options.gemm_gradients : DType::f32;
 }
 
-/// Of this rank's pieces of the gradients, [parameters]: where several shards are summed they are fp32, and where there
-/// is one they are what is written.
+/// The dtypes of this rank's pieces of the gradients, [parameters]: fp32 where several shards are summed, and what is
+/// written where there is one.
 std::vector<DType> gradient_piece_dtypes(const ParameterList& list, int shards, const FsdpOptions& options);
 
 /// Where the gradients of a unit lie before they are reduced, each whole, as the pieces of all ranks end to end, in a
 /// place of a multiple of 256 bytes: a GEMM writes there, and cuBLASLt takes no fp8 product at an odd address
 /// (kernels/gemm.h). The fp32 ones come first, so that one pass can round them all. Without an exchange all is zero.
-class UnitPlaces {
+class GradientLayout {
  public:
-  UnitPlaces(const ParameterList& list, int shards, const FsdpOptions& options);
+  GradientLayout(const ParameterList& list, int shards, const FsdpOptions& options);
 
   DType dtype(std::size_t parameter) const { return places_[parameter].dtype; }
   /// Bytes from the beginning of the unit, and of the place.
   std::int64_t offset(std::size_t parameter) const { return places_[parameter].offset; }
   std::int64_t bytes(std::size_t parameter) const { return places_[parameter].bytes; }
-  /// The same gradient in the unit's copy in bf16 alone, in which everything has the same order.
+  /// Where the same gradient is in a copy of the unit that is all bf16, in which everything has the same order.
   std::int64_t offset_in_bf16(int unit, std::size_t parameter) const;
   std::int64_t bytes_in_bf16(int unit) const;
-  /// Of all of a unit, and of its fp32 gradients.
+  /// The bytes of a unit, and of its fp32 gradients.
   std::int64_t unit_bytes(int unit) const { return units_[static_cast<std::size_t>(unit)].bytes; }
   std::int64_t fp32_bytes(int unit) const { return units_[static_cast<std::size_t>(unit)].fp32; }
 

@@ -1,0 +1,98 @@
+// The two ends of the model in its passes: the embedding, and the head or what a stage without it hands on.
+#include "src/model/llama.h"
+#include "src/model/tensors.h"
+#include "src/ops/norm.h"
+#include "src/ops/rows.h"
+
+namespace octet {
+
+void Llama::embed(const Slot& slot, WeightProvider& weights, const Tensor& out) {
+  const UnitScope unit = work_for(embedding_unit);
+  const Tensor table = weights.gather(embedding_unit)[0];
+  const ArenaScope scope(scratch_);
+  const Tensor partial = partial_of(op_, out);  // a row comes from the one rank that has the token
+  op_.kernels.embedding_forward(op_.stream, {.tokens = slot.tokens,
+                                             .table = table.data,
+                                             .out = partial.data,
+                                             .dtype = table.dtype,
+                                             .n = slot.shape.tokens(),
+                                             .vocab = part_.vocab_size,
+                                             .dim = part_.dim,
+                                             .vocab_begin = settings_.tp.index * part_.vocab_size});
+  scatter_rows(op_, partial, out);
+  weights.release(embedding_unit);
+}
+
+void Llama::embed_backward(const std::int32_t* tokens, const Tensor& dh, GradientSink& gradients) {
+  const UnitScope unit = work_for(embedding_unit);
+  const GradientTarget target = gradients.open(embedding_unit)[0];
+  const ArenaScope scope(scratch_);
+  EmbeddingBackward args{.tokens = tokens,
+                         .d_out = gather_rows(op_, dh).data,
+                         .dtype = dh.dtype,
+                         .d_table = static_cast<float*>(target.tensor.data),
+                         .accumulate = target.accumulate,
+                         .n = shape_.tokens(),
+                         .vocab = part_.vocab_size,
+                         .dim = part_.dim,
+                         .vocab_begin = settings_.tp.index * part_.vocab_size};
+  args.workspace = scratch_.allocate(op_.kernels.embedding_backward_workspace(args));
+  op_.kernels.embedding_backward(op_.stream, args);
+  gradients.close(embedding_unit);
+}
+
+/// Residual and branch as one: as the next norm would sum them, by its kernel. What that makes beside the sum, with
+/// whatever weight, is not used.
+void Llama::leave_stream(const Slot& slot, const Tensor& norm) {
+  const ArenaScope scope(scratch_);
+  const Tensor normed = take(scratch_, shape_.storage, shape_.rows(), part_.dim);
+  auto* inverse_rms = scratch_.allocate<float>(shape_.rows());
+  add_rmsnorm(op_, slot.blocks.back().h_middle, slot.branch, norm, static_cast<float>(part_.norm_eps), slot.dh, normed,
+              inverse_rms, {});
+}
+
+HeadWeights Llama::gather_head(WeightProvider& weights) {
+  // Copies of the views: the spans belong to the provider.
+  const bool tied = settings_.model.tied_embedding;
+  const Tensor embedding = tied ? weights.gather(embedding_unit)[0] : Tensor{};
+  const auto head = weights.gather(head_unit(settings_.model));
+  return {head[0], tied ? embedding : head[1]};
+}
+
+void Llama::release_head(WeightProvider& weights) {
+  weights.release(head_unit(settings_.model));
+  if (settings_.model.tied_embedding) weights.release(embedding_unit);
+}
+
+void Llama::head_forward(const MicroBatch& batch, const Slot& slot, WeightProvider& weights) {
+  const StepPartScope part(StepPart::forward);
+  const UnitScope unit = work_for(head_unit(settings_.model));
+  const HeadWeights w = gather_head(weights);
+  head(slot.shape).forward(w, result_of(slot), batch.targets, batch.loss_sum);
+  release_head(weights);
+}
+
+void Llama::head_score(const ScoredTokens& scored, const Slot& slot, WeightProvider& weights) {
+  const StepPartScope part(StepPart::forward);
+  const UnitScope unit = work_for(head_unit(settings_.model));
+  const HeadWeights w = gather_head(weights);
+  head(slot.shape).score(w, result_of(slot), scored);
+  release_head(weights);
+}
+
+void Llama::head_backward(const MicroBatch& batch, const Slot& slot, WeightProvider& weights, GradientSink& gradients) {
+  const StepPartScope part(StepPart::backward);
+  const int unit = head_unit(settings_.model);
+  const UnitScope unit_scope = work_for(unit);
+  const HeadWeights w = gather_head(weights);
+  const auto head_gradients = gradients.open(unit);
+  const HeadGradients to{
+      .norm = head_gradients[0],
+      .output = settings_.model.tied_embedding ? gradients.open(embedding_unit)[0] : head_gradients[1]};
+  head(slot.shape).forward_backward(w, to, result_of(slot), batch.targets, batch.loss_scale, batch.loss_sum, slot.top);
+  gradients.close(unit);
+  if (settings_.model.tied_embedding && !slot.stage->units.has(embedding_unit)) gradients.close(embedding_unit);
+  release_head(weights);
+}
+
+}  // namespace octet
