@@ -14,6 +14,7 @@
 #include "jobs/version.h"
 #include "kernels/gemm_timing.h"
 #include "src/base/log.h"
+#include "src/base/signal_thread.h"
 #include "src/base/size_limit.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
@@ -187,7 +188,8 @@ int run(Command& read, MpiRuntime& mpi) {
 
 int main(int argc, char** argv) {
   octet::take_size_limits_as_errors();
-  octet::ask_for_hardware_queues();  // before there are other threads, and MPI, which may start CUDA
+  octet::ask_for_hardware_queues();   // in the environment, before there are threads and MPI, which may start CUDA
+  const octet::SignalThread signals;  // before there are other threads
   const std::vector<std::string> words(argv, argv + argc);
   if (octet::asks_for_version(words)) {
     fmt::print("{}", octet::version_text("octet-train"));

@@ -3,10 +3,16 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <thread>
+#include <vector>
 
+#include "kernels/cpu/multiply.h"
+#include "src/base/signal_thread.h"
 #include "tests/data/support.h"
 
 namespace octet {
@@ -38,6 +44,35 @@ TEST(StopRequest, ALauncherMayDeliverOneRequestTwice) {
   raise(SIGTERM);
   raise(SIGTERM);  // within a second: the process lives on
   EXPECT_EQ(signal.received(), SIGTERM);
+}
+
+/// Multiplies by a transposed matrix, while signals come all the time. Returns whether any of them was handled.
+bool multiply_among_signals() {
+  const SignalThread takes_them;
+  const StopSignal signal;
+  std::atomic<bool> done = false;
+  std::thread sender([&] {
+    for (int i = 0; i < 1000 && !done; ++i) {
+      kill(getpid(), SIGUSR1);
+      std::this_thread::sleep_for(std::chrono::microseconds(300));
+    }
+  });
+  constexpr std::int64_t n = 128;
+  const std::vector<float> a(n * n, 1), b(n * n, 1);
+  std::vector<float> c(n * n);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  while (std::chrono::steady_clock::now() < end) {
+    cpu::multiply({.a = {a.data(), n, true}, .b = {b.data(), n}, .c = c.data(), .c_stride = n, .m = n, .n = n, .k = n});
+  }
+  done = true;
+  sender.join();
+  return signal.received() == SIGUSR1 && c == std::vector<float>(n * n, n);
+}
+
+/// A handler that runs on the thread of a GEMM overwrites the heap (src/base/signal_thread.h).
+TEST(StopRequestDeathTest, SignalsDoNotDisturbGemms) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(_exit(multiply_among_signals() ? 0 : 1), testing::ExitedWithCode(0), "");
 }
 
 TEST(StopRequestDeathTest, ASecondRequestEndsTheProcessAtOnce) {
