@@ -7,173 +7,14 @@
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/few_rows.h"
-#include "kernels/cpu/gemm_input.h"
+#include "kernels/cpu/gemm_blocks.h"
+#include "kernels/cpu/gemm_plan.h"
 #include "kernels/cpu/hopper_multiply.h"
 #include "kernels/cpu/multiply.h"
 #include "kernels/cpu/vector.h"
 
 namespace octet::cpu {
 namespace {
-
-/// Bytes of widened operands and fp32 results that are alive at a time: they should still be in a shared cache when
-/// they are read. B may be larger, as it is widened once and read by every chunk of rows.
-constexpr std::int64_t chunk_bytes = 16 << 20;
-constexpr std::int64_t b_bytes = 64 << 20;
-
-/// How one GEMM is cut. Widened operands and the fp32 result are made chunk by chunk in the workspace.
-struct Plan {
-  bool hopper = false;                   ///< by hopper_multiply, with all of k at a time, or with `scaled` one block
-  bool scaled = false;                   ///< scales along k: the operands' values are multiplied, not their codes
-  DType input = DType::f32;              ///< of oneDNN
-  DType a = DType::f32, b = DType::f32;  ///< operands in the form that is multiplied
-  bool widen_a = false, widen_b = false;
-  bool result_apart = false;  ///< fp32 sums go to the workspace, from where finish() scales, adds and rounds them
-  std::int64_t m = 0, n = 0, k = 0;  ///< extents of a chunk
-  std::int64_t a_bytes = 0, b_bytes = 0, c_bytes = 0, part_bytes = 0;
-
-  std::int64_t workspace() const { return a_bytes + b_bytes + c_bytes + part_bytes; }
-};
-
-std::int64_t padded(std::int64_t bytes) {
-  return (bytes + 255) / 256 * 256;
-}
-
-/// `wanted` rows in whole panels of 64, at least 256, at most all.
-std::int64_t clamp_chunk(std::int64_t wanted, std::int64_t all) {
-  return std::clamp<std::int64_t>(wanted / 64 * 64, std::min<std::int64_t>(256, all), all);
-}
-
-Plan plan_of(const Gemm& args) {
-  Plan plan;
-  const bool narrow = args.a.dtype != DType::f32;
-  plan.hopper = args.emulate_hopper && is_float8(args.a.dtype);
-  plan.scaled = along_contraction(args.a.scales);
-  // A code times its scale has more bits than bf16.
-  plan.input = narrow && !plan.hopper && !plan.scaled && gemm_input() == GemmInput::bf16 ? DType::bf16 : DType::f32;
-  plan.a = plan.hopper ? args.a.dtype : plan.input;
-  plan.b = plan.hopper ? args.b.dtype : plan.input;
-  plan.widen_a = args.a.dtype != plan.a;
-  plan.widen_b = args.b.dtype != plan.b;
-  // oneDNN's bf16 primitive scales and rounds by itself.
-  plan.result_apart = plan.input == DType::f32 && (args.c_dtype != DType::f32 || is_float8(args.a.dtype));
-  if (args.a.scales == ScaleForm::each || args.b.scales == ScaleForm::each) plan.result_apart = true;
-  if (plan.scaled && !plan.hopper) plan.result_apart = args.c_dtype != DType::f32;
-  plan.m = args.m;
-  plan.n = args.n;
-  plan.k = args.k;
-  const std::int64_t wide = size_of(plan.input);
-  if (plan.hopper) {
-    plan.m = clamp_chunk(chunk_bytes / (4 * args.n), args.m);
-    if (plan.scaled) plan.k = scale_block;
-  } else if (plan.widen_a || plan.widen_b || plan.result_apart) {
-    const bool long_sum = args.k > std::max(args.m, args.n) && plan.input == DType::f32;  // weight gradients
-    if (long_sum) {
-      plan.k = clamp_chunk(chunk_bytes / (wide * (args.m + args.n)), args.k);
-    } else {
-      if (plan.widen_b) plan.n = clamp_chunk(b_bytes / (wide * args.k), args.n);
-      plan.m = clamp_chunk(chunk_bytes / (wide * args.k + 4 * plan.n), args.m);
-    }
-  }
-  if (plan.widen_a) plan.a_bytes = padded(plan.m * plan.k * wide);
-  if (plan.widen_b) plan.b_bytes = padded(plan.k * plan.n * wide);
-  if (plan.result_apart) plan.c_bytes = padded(plan.m * plan.n * 4);
-  if (plan.scaled && plan.hopper) plan.part_bytes = plan.c_bytes;
-  return plan;
-}
-
-/// Rows and columns [row, row + rows) × [column, column + columns) of a matrix as stored, widened and packed.
-template <typename To, typename From>
-void widen_block(const From* x, std::int64_t stride, std::int64_t rows, std::int64_t columns, To* y) {
-  if (columns == stride) {
-    const auto widen = [=](std::int64_t begin, std::int64_t end) { convert_loop(x + begin, y + begin, end - begin); };
-    for_blocks(rows * columns, conversion_block, widen, serial_conversion_blocks);
-    return;
-  }
-#pragma omp parallel for schedule(static)
-  for (std::int64_t r = 0; r < rows; ++r) convert_loop(x + r * stride, y + r * columns, columns);
-}
-
-/// The inverse scale of each value of a matrix as stored.
-struct StoredScales {
-  const float* inverse;
-  ScaleForm form;
-  std::int64_t kept, contracted;
-  bool rows_contracted;
-
-  /// That of (row, column); those of the next columns of its block are `step` floats apart.
-  const float* at(std::int64_t row, std::int64_t column) const {
-    return inverse + (rows_contracted ? scale_index(form, kept, contracted, column, row)
-                                      : scale_index(form, kept, contracted, row, column));
-  }
-  std::int64_t step() const { return rows_contracted && form == ScaleForm::vectors ? 1 : 0; }
-};
-
-/// widen_block with a scale for each value: y = x · inverse scale in fp32.
-template <typename From>
-void scale_block_of(const From* x, std::int64_t stride, std::int64_t row, std::int64_t column, std::int64_t rows,
-                    std::int64_t columns, const StoredScales& scales, float* y) {
-#pragma omp parallel for schedule(static)
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t begin = 0; begin < columns;) {
-      const std::int64_t run = std::min(scale_block - (column + begin) % scale_block, columns - begin);
-      const From* __restrict from = x + r * stride + begin;
-      float* __restrict to = y + r * columns + begin;
-      const float* __restrict scale = scales.at(row + r, column + begin);
-      if (scales.step() == 0) {
-        const float one = *scale;
-#pragma omp simd
-        for (std::int64_t c = 0; c < run; ++c) to[c] = static_cast<float>(from[c]) * one;
-      } else {
-#pragma omp simd
-        for (std::int64_t c = 0; c < run; ++c) to[c] = static_cast<float>(from[c]) * scale[c];
-      }
-      begin += run;
-    }
-  }
-}
-
-/// The block of an operand at (row, column) of the matrix as it enters the product, ready for oneDNN. `contracted` is
-/// the dimension of that matrix along which sums run.
-MultiplyOperand take_block(const GemmOperand& x, DType input, int contracted, std::int64_t all_rows,
-                           std::int64_t all_columns, std::int64_t row, std::int64_t column, std::int64_t rows,
-                           std::int64_t columns, void* widened) {
-  const std::int64_t all_kept = contracted == 0 ? all_columns : all_rows;
-  const std::int64_t all_contracted = contracted == 0 ? all_rows : all_columns;
-  if (x.transposed) {
-    std::swap(all_rows, all_columns);
-    std::swap(row, column);
-    std::swap(rows, columns);
-  }
-  const std::int64_t offset = row * all_columns + column;
-  if (x.dtype == input) {
-    return {static_cast<const std::byte*>(x.data) + offset * size_of(x.dtype), all_columns, x.transposed};
-  }
-  dispatch_storage_or_float8(x.dtype, [&](auto stored) {
-    using From = decltype(stored);
-    const From* from = static_cast<const From*>(x.data) + offset;
-    if (along_contraction(x.scales)) {
-      const StoredScales scales{x.inverse_scale, x.scales, all_kept, all_contracted, (contracted == 0) != x.transposed};
-      scale_block_of(from, all_columns, row, column, rows, columns, scales, static_cast<float*>(widened));
-    } else if (input == DType::f32) {
-      widen_block(from, all_columns, rows, columns, static_cast<float*>(widened));
-    } else if constexpr (sizeof(From) == 1) {
-      widen_block(from, all_columns, rows, columns, static_cast<bf16*>(widened));
-    }
-  });
-  return {widened, columns, x.transposed};
-}
-
-HopperMultiply as_hopper(const Multiply& product, const Plan& plan, bool fast) {
-  return {.a = product.a,
-          .b = product.b,
-          .a_dtype = plan.a,
-          .b_dtype = plan.b,
-          .c = static_cast<float*>(product.c),
-          .m = product.m,
-          .n = product.n,
-          .k = product.k,
-          .fast = fast};
-}
 
 /// The inverse scales of an operand that its sums are multiplied by.
 struct Inverses {
@@ -199,44 +40,131 @@ void finish_row(const float* __restrict from, C* __restrict to, std::int64_t col
   }
 }
 
-/// C = (scales of row and column) · sums (+ C) on the block of C at (row, column).
+/// C = (scales of row and column) · sums (+ C) on a block of C, whose sums are packed.
 template <typename C>
-void finish(const Gemm& args, const float* sums, std::int64_t row, std::int64_t column, std::int64_t rows,
-            std::int64_t columns) {
+void finish(const Gemm& args, const float* sums, const BlockPlace& place) {
   const Inverses a(args.a), b(args.b);
   const bool add = args.beta != 0.0f;
-  C* c = static_cast<C*>(args.c) + row * args.n + column;
+  C* c = static_cast<C*>(args.c) + place.row * args.n + place.column;
 #pragma omp parallel for schedule(static)
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const float* from = sums + r * columns;
-    const float of_row = a.at(row + r);
+  for (std::int64_t r = 0; r < place.rows; ++r) {
+    const float* from = sums + r * place.columns;
+    const float of_row = a.at(place.row + r);
     if (b.each == nullptr) {
       const float scale = of_row * b.all;
-      finish_row(from, c + r * args.n, columns, add, [=](std::int64_t) { return scale; });
+      finish_row(from, c + r * args.n, place.columns, add, [=](std::int64_t) { return scale; });
     } else {
-      const float* of_column = b.each + column;
-      finish_row(from, c + r * args.n, columns, add, [=](std::int64_t j) { return of_row * of_column[j]; });
+      const float* of_column = b.each + place.column;
+      finish_row(from, c + r * args.n, place.columns, add, [=](std::int64_t j) { return of_row * of_column[j]; });
     }
   }
 }
 
-/// The sums of one block of k, those of rows from `row` and columns from `column`, times their scales, enter the total.
-void add_scaled(const Gemm& args, const float* part, float* total, std::int64_t row, std::int64_t column,
-                std::int64_t depth, std::int64_t rows, std::int64_t columns) {
+/// The sums of the block of k from `depth` on, for a block of C, times their scales, enter the total.
+void add_scaled(const Gemm& args, const float* block_sums, float* total, const BlockPlace& place, std::int64_t depth) {
   const auto scale_of = [&](const GemmOperand& x, std::int64_t kept, std::int64_t i) {
     return x.inverse_scale[scale_index(x.scales, kept, args.k, i, depth)];
   };
 #pragma omp parallel for schedule(static)
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const float of_row = scale_of(args.a, args.m, row + r);
-    const float* __restrict from = part + r * columns;
-    float* __restrict to = total + r * columns;
-    for (std::int64_t j = 0; j < columns; ++j) {
+  for (std::int64_t r = 0; r < place.rows; ++r) {
+    const float of_row = scale_of(args.a, args.m, place.row + r);
+    const float* __restrict from = block_sums + r * place.columns;
+    float* __restrict to = total + r * place.columns;
+    for (std::int64_t j = 0; j < place.columns; ++j) {
       const float scaled_to = depth == 0 ? 0.0f : to[j];
-      to[j] = std::fma(of_row * scale_of(args.b, args.n, column + j), from[j], scaled_to);
+      to[j] = std::fma(of_row * scale_of(args.b, args.n, place.column + j), from[j], scaled_to);
     }
   }
 }
+
+/// A product that is computed by its plan, chunk by chunk of C.
+class ChunkedGemm {
+ public:
+  explicit ChunkedGemm(const Gemm& args)
+      : args_(args),
+        plan_(plan_of(args)),
+        a_widened_(static_cast<std::byte*>(args.workspace)),
+        b_widened_(a_widened_ + plan_.a_bytes),
+        sums_(reinterpret_cast<float*>(b_widened_ + plan_.b_bytes)),
+        block_sums_(reinterpret_cast<float*>(b_widened_ + plan_.b_bytes + plan_.sums_bytes)) {
+    product_.input = plan_.input;
+    product_.c_dtype = plan_.sums_apart ? DType::f32 : args.c_dtype;
+    if (plan_.input == DType::bf16 && !plan_.sums_apart) product_.scale = Inverses(args.a).all * Inverses(args.b).all;
+  }
+
+  /// Rows are the inner loop: B, widened once, serves all of them.
+  void run() {
+    for (std::int64_t column = 0; column < args_.n; column += plan_.chunk_n) {
+      for (std::int64_t row = 0; row < args_.m; row += plan_.chunk_m) {
+        compute_chunk({.row = row,
+                       .column = column,
+                       .rows = std::min(plan_.chunk_m, args_.m - row),
+                       .columns = std::min(plan_.chunk_n, args_.n - column)});
+      }
+    }
+  }
+
+ private:
+  void compute_chunk(const BlockPlace& place) {
+    product_.m = place.rows;
+    product_.n = place.columns;
+    product_.c_stride = plan_.sums_apart ? place.columns : args_.n;
+    for (std::int64_t depth = 0; depth < args_.k; depth += plan_.chunk_k) {
+      product_.k = std::min(plan_.chunk_k, args_.k - depth);
+      take_operands(place, depth);
+      multiply_into_sums(place, depth);
+    }
+    if (!plan_.sums_apart) return;
+    args_.c_dtype == DType::f32 ? finish<float>(args_, sums_, place) : finish<bf16>(args_, sums_, place);
+  }
+
+  void take_operands(const BlockPlace& place, std::int64_t depth) {
+    product_.a = take_block(matrix_a(args_), plan_.a_form, {place.row, depth, place.rows, product_.k}, a_widened_);
+    const bool b_stands = place.row > 0 && plan_.chunk_k == args_.k;  // the chunk of rows before has read the same
+    if (b_stands) return;
+    product_.b =
+        take_block(matrix_b(args_), plan_.b_form, {depth, place.column, product_.k, place.columns}, b_widened_);
+  }
+
+  /// The products of one range of k enter the sums, or C where those are not apart.
+  void multiply_into_sums(const BlockPlace& place, std::int64_t depth) {
+    if (plan_.hopper && plan_.scales_along_k) {
+      multiply_as_hopper(block_sums_);
+      add_scaled(args_, block_sums_, sums_, place, depth);
+    } else if (plan_.hopper) {
+      multiply_as_hopper(sums_);
+    } else {
+      product_.c = plan_.sums_apart ? static_cast<void*>(sums_) : address_in_c(place);
+      product_.beta = depth > 0 ? 1.0f : plan_.sums_apart ? 0.0f : args_.beta;
+      multiply(product_);
+    }
+  }
+
+  void multiply_as_hopper(float* sums) const {
+    hopper_multiply({.a = product_.a,
+                     .b = product_.b,
+                     .a_dtype = plan_.a_form,
+                     .b_dtype = plan_.b_form,
+                     .c = sums,
+                     .m = product_.m,
+                     .n = product_.n,
+                     .k = product_.k,
+                     .fast = args_.fast_accumulate});
+  }
+
+  std::byte* address_in_c(const BlockPlace& place) const {
+    return static_cast<std::byte*>(args_.c) + (place.row * args_.n + place.column) * size_of(args_.c_dtype);
+  }
+
+  const Gemm& args_;
+  GemmPlan plan_;
+  // The parts of the workspace, as GemmPlan has them.
+  std::byte* a_widened_;
+  std::byte* b_widened_;
+  float* sums_;
+  float* block_sums_;
+  Multiply product_;  ///< of the range of k that is computed
+};
 
 /// Without a sum to add, C is cleared or left alone.
 void multiply_nothing(const Gemm& args) {
@@ -263,48 +191,7 @@ void gemm(Stream&, const Gemm& args) {
                          args.k, args.workspace_bytes, needed);
   }
   if (is_few_rows(args)) return few_rows_gemm(args);
-  const Plan plan = plan_of(args);
-  auto* a_wide = static_cast<std::byte*>(args.workspace);
-  std::byte* b_wide = a_wide + plan.a_bytes;
-  auto* sums = reinterpret_cast<float*>(b_wide + plan.b_bytes);
-  auto* part = reinterpret_cast<float*>(b_wide + plan.b_bytes + plan.c_bytes);
-
-  Multiply product;
-  product.input = plan.input;
-  product.c_dtype = plan.result_apart ? DType::f32 : args.c_dtype;
-  if (plan.input == DType::bf16 && !plan.result_apart) product.scale = Inverses(args.a).all * Inverses(args.b).all;
-  for (std::int64_t column = 0; column < args.n; column += plan.n) {
-    product.n = std::min(plan.n, args.n - column);
-    for (std::int64_t row = 0; row < args.m; row += plan.m) {
-      product.m = std::min(plan.m, args.m - row);
-      std::byte* c = static_cast<std::byte*>(args.c) + (row * args.n + column) * size_of(args.c_dtype);
-      product.c = plan.result_apart ? static_cast<void*>(sums) : c;
-      product.c_stride = plan.result_apart ? product.n : args.n;
-      for (std::int64_t depth = 0; depth < args.k; depth += plan.k) {
-        product.k = std::min(plan.k, args.k - depth);
-        product.a = take_block(args.a, plan.a, 1, args.m, args.k, row, depth, product.m, product.k, a_wide);
-        if (row == 0 || plan.k < args.k) {
-          product.b = take_block(args.b, plan.b, 0, args.k, args.n, depth, column, product.k, product.n, b_wide);
-        }
-        product.beta = depth > 0 ? 1.0f : plan.result_apart ? 0.0f : args.beta;
-        if (!plan.hopper) {
-          multiply(product);
-        } else if (!plan.scaled) {
-          hopper_multiply(as_hopper(product, plan, args.fast_accumulate));
-        } else {
-          product.c = part;
-          hopper_multiply(as_hopper(product, plan, args.fast_accumulate));
-          add_scaled(args, part, sums, row, column, depth, product.m, product.n);
-        }
-      }
-      if (!plan.result_apart) continue;
-      if (args.c_dtype == DType::f32) {
-        finish<float>(args, sums, row, column, product.m, product.n);
-      } else {
-        finish<bf16>(args, sums, row, column, product.m, product.n);
-      }
-    }
-  }
+  ChunkedGemm(args).run();
 }
 
 }  // namespace octet::cpu
