@@ -1,6 +1,5 @@
 #include "checkpoints/commit.h"
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <system_error>
@@ -8,7 +7,7 @@
 #include "checkpoints/durable.h"
 #include "checkpoints/packing.h"
 #include "src/base/error.h"
-#include "src/base/progress.h"
+#include "src/base/log.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -45,33 +44,20 @@ StoredFile unpack_file(const std::string& bytes) {
   return file;
 }
 
-void check_free_space(const std::string& root, std::int64_t bytes, std::int64_t reserve) {
-  if (const std::string lack = lack_of_space(root, free_bytes(root), bytes, 0, 0, reserve); !lack.empty()) {
-    throw internal_error("checkpoints", "{}; make room or keep fewer", lack);
-  }
-}
-
-std::string lack_of_space(const std::string& root, std::int64_t free, std::int64_t bytes, std::int64_t keep,
-                          std::int64_t there, std::int64_t reserve) {
-  const std::int64_t each = bytes + bytes / 100,
-                     fit = std::max<std::int64_t>(0, free - reserve) / std::max<std::int64_t>(1, each);
-  if (fit < 1) {
-    return fmt::format("{}: {} free, but a checkpoint of {} needs {} there{}", root, format_bytes(free),
-                       format_bytes(bytes), format_bytes(each + reserve),
-                       reserve == 0 ? "" : fmt::format(", {} of them for logs and metrics", format_bytes(reserve)));
-  }
-  if (fit >= keep + 1 - there) return "";
-  return fmt::format(
-      "{}: {} free, room for {} more of {}, but checkpoint.keep {} takes {} while one is written ({} there now)", root,
-      format_bytes(free), fit, format_bytes(bytes), keep, keep + 1, there);
-}
-
 std::string make_temporary(const std::string& root, std::int64_t step, const Owner& owner) {
   owner.check();
   std::string path = root + "/" + temporary_name(step, owner.name);
   remove_tree(path);
   make_directory(path);
   return path;
+}
+
+void drop_temporary(const std::string& temporary) noexcept {
+  try {
+    remove_tree(temporary);
+  } catch (const std::exception& error) {
+    log::warning("{} (an unfinished checkpoint stays there until the next start)", error.what());
+  }
 }
 
 Manifest make_manifest(const RunState& state, const SavePlan& plan, const std::vector<StoredFile>& files) {

@@ -18,22 +18,12 @@ namespace octet::checkpoint {
 std::string pack(const StoredFile& file);
 StoredFile unpack_file(const std::string& bytes);
 
-/// Bytes that a save leaves free, for the run's logs and metrics. The last one of a run may take them too.
-constexpr std::int64_t space_reserve = 64 << 20;
-
-/// Internal error, as of every disk that is full, when the file system of `root` has no room for a checkpoint of so
-/// many bytes, with a hundredth for the files' own structure, beside `reserve`.
-void check_free_space(const std::string& root, std::int64_t bytes, std::int64_t reserve = space_reserve);
-
-/// What a start has to say where `free` bytes under `root` will not do for the checkpoints of `bytes` each that are to
-/// come: `keep` that stay, one more while it is written, less the `there` that will go for them. Empty where they will
-/// do; those that checkpoint.keep_every adds with time are not foreseen.
-std::string lack_of_space(const std::string& root, std::int64_t free, std::int64_t bytes, std::int64_t keep,
-                          std::int64_t there, std::int64_t reserve = space_reserve);
-
 /// An empty folder temporary_name(step, owner.name); what an unfinished write left under that name goes. Returns its
 /// path. Rank 0 only.
 std::string make_temporary(const std::string& root, std::int64_t step, const Owner& owner);
+/// Removes that folder while an error is on its way: where it cannot be removed it stays, and a warning says so. Rank 0
+/// only.
+void drop_temporary(const std::string& temporary) noexcept;
 
 /// The manifest of what all ranks wrote, as planned. `files` by rank.
 Manifest make_manifest(const RunState& state, const SavePlan& plan, const std::vector<StoredFile>& files);

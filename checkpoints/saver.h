@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 
-#include "checkpoints/checkpoint_config.h"
 #include "checkpoints/format.h"
 #include "checkpoints/owner.h"
+#include "checkpoints/save_report.h"
 #include "checkpoints/verification.h"
 #include "src/comm/communicator.h"
 
@@ -22,24 +22,6 @@ struct SaverOptions {
   int writers_per_node = 0;     ///< ranks of each node that write a file, for all of it; 0: every rank its own
   Owner owner{};                ///< the same name on every rank
 };
-
-/// Figures of one checkpoint, for the log.
-struct SaveReport {
-  std::int64_t step = 0;
-  std::int64_t bytes = 0;     ///< of all ranks
-  double stall_seconds = 0;   ///< that training stood still for the snapshot (the slowest rank)
-  double commit_seconds = 0;  ///< and, rank 0, for agreement and the rename
-  double write_seconds = 0;   ///< in the background, until the commit
-  /// Parts of write_seconds: the slowest rank's file (write, fsync, hash), and rank 0's manifest (made, written, read
-  /// back). The rest is the wait for step boundaries.
-  double file_seconds = 0, manifest_seconds = 0;
-  std::string path;
-};
-
-/// What interval auto weighs: all that training stood still for, the commit too.
-inline MeasuredCost cost_of(const SaveReport& report) {
-  return {.stall_seconds = report.stall_seconds + report.commit_seconds, .write_seconds = report.write_seconds};
-}
 
 /// Saves without stopping training: start() copies this rank's pieces to host memory at a step boundary and returns; a
 /// thread of its own writes, hashes and fsyncs; poll() at later boundaries agrees when every rank is done, then a
@@ -60,11 +42,10 @@ class Saver {
   /// Takes and touches the host memory for snapshots of these pieces, so that the first start() does not. Optional.
   /// Throws as start() does.
   void prepare(std::span<const DevicePiece> pieces);
-  /// Snapshot and hand over to the writer. Waits first for a save that is not committed yet (back-pressure, logged).
-  /// `last`: of a run, which may take the space_reserve.
+  /// Snapshot and hand over to the writer. The save before has ended by then, by wait() or poll(): internal error where
+  /// it is still busy(). `last`: of a run, which may take the space_reserve.
   void start(const RunState& state, std::span<const DevicePiece> pieces, bool last = false);
-  /// To be called at a step boundary. Returns the report of a save that was committed now, or by a start() that had to
-  /// wait for it.
+  /// To be called at a step boundary. Returns the report of a save that was committed now, or by wait().
   std::optional<SaveReport> poll();
   /// Waits for a save that is not committed yet and commits it; poll() has the report.
   void wait();

@@ -31,6 +31,7 @@ void save_all(const std::string& root, std::int64_t first, std::int64_t steps, C
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       saver.poll();
     }
+    saver.wait();
   }
   saver.finish();
 }

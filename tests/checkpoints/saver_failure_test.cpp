@@ -1,7 +1,7 @@
 // A rank that cannot write: every rank hears of it, none hangs, earlier checkpoints stay.
 #include <gtest/gtest.h>
 
-#include "checkpoints/commit.h"
+#include "checkpoints/disk_space.h"
 #include "checkpoints/pruner.h"
 #include "src/base/hosts.h"
 #include "tests/checkpoints/file_size_limit.h"

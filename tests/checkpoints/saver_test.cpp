@@ -123,9 +123,13 @@ TEST_F(SaverTest, NothingIsListedBeforeItsCommit) {
   EXPECT_FALSE(saver.finish().has_value());
 }
 
-TEST_F(SaverTest, ASecondSaveWaitsForTheFirst) {
+TEST_F(SaverTest, ASecondSaveBeginsWhenTheFirstHasEnded) {
   Saver saver = make_saver();
   start(saver, 1);
+  EXPECT_PRED2(contains, common_error([&] { saver.start(state_at(2), mine_->pieces()); }),
+               "start while the checkpoint of step 1 is being written");
+  saver.wait();
+  EXPECT_FALSE(saver.busy());
   start(saver, 2);
   EXPECT_EQ(steps(), Steps{1});
   const std::optional<SaveReport> first = saver.poll();
@@ -153,7 +157,10 @@ TEST_F(SaverTest, OldOnesGo) {
 
 TEST_F(SaverTest, EveryCommittedOneHasItsView) {
   Saver saver = make_saver();
-  for (std::int64_t step = 1; step <= 3; ++step) start(saver, step);  // without a pause between them
+  for (std::int64_t step = 1; step <= 3; ++step) {  // the writer of one meets the view of the one before
+    start(saver, step);
+    saver.wait();
+  }
   saver.finish();
   on_rank_0([&] {
     for (std::int64_t step = 1; step <= 3; ++step) EXPECT_TRUE(view_is_current(path_of(step))) << step;

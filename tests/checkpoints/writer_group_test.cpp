@@ -77,7 +77,10 @@ TEST_F(WriterGroups, WriteOneFileEachAndTheSameTensors) {
 TEST_F(WriterGroups, LeaveAMemberAloneUntilItsPiecesAreWritten) {
   writers_per_node_ = 1;
   Saver saver = make_saver();
-  for (std::int64_t step = 1; step <= 6; ++step) start(saver, step);  // each waits for the one before
+  for (std::int64_t step = 1; step <= 6; ++step) {
+    start(saver, step);
+    saver.wait();
+  }
   saver.finish();
   world_->barrier();  // rank 0 has removed what retention does not keep: all see the same list
   for (const std::string& path : list_checkpoints(root_)) {

@@ -1,0 +1,137 @@
+#include "checkpoints/save_job.h"
+
+#include <algorithm>
+#include <functional>
+#include <thread>
+
+#include "checkpoints/agreement.h"
+#include "checkpoints/shard_file.h"
+#include "src/base/seconds_since.h"
+#include "src/comm/host_exchange.h"
+#include "src/comm/watchdog.h"
+
+namespace octet::checkpoint {
+namespace {
+
+/// Names what is waited for, so that the watchdog can end a wait for storage that hangs.
+void wait_until(const char* what, const std::function<bool()>& is_done) {
+  const OperationScope operation(what);
+  while (!is_done()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    operation.check_deadline();
+  }
+}
+
+}  // namespace
+
+std::string cannot_be_saved(std::int64_t step) {
+  return fmt::format("step {} cannot be saved", step);
+}
+
+std::string SaveOrder::temporary() const {
+  return root + "/" + temporary_name(state.step, owner.name);
+}
+
+SaveJob::SaveJob(SaveOrder order, std::span<const PieceData> pieces, std::shared_future<void> hdf5, Communicator& world)
+    : order_(std::move(order)),
+      world_(world),
+      written_(std::async(std::launch::async | std::launch::deferred, write_pieces, std::move(hdf5), order_.temporary(),
+                          world.rank(), order_.state, pieces)) {}
+
+/// On the writer's thread.
+SaveJob::Written SaveJob::write_pieces(const std::shared_future<void>& hdf5, const std::string& directory, int rank,
+                                       const RunState& state, std::span<const PieceData> pieces) {
+  if (hdf5.valid()) hdf5.wait();
+  if (pieces.empty()) return {};
+  const Clock::time_point start = Clock::now();
+  const std::string path = directory + "/" + file_name(rank);
+  StoredFile written = write_shard_file(path, state, pieces);
+  return {std::move(written), seconds_since(start)};
+}
+
+/// A deferred one, for which no thread could be started, runs when its result is asked for.
+bool SaveJob::is_written() const {
+  return written_.wait_for(std::chrono::seconds(0)) != std::future_status::timeout;
+}
+
+std::optional<CommittedSave> SaveJob::advance() {
+  if (!report_) {
+    if (largest(is_written() ? 0 : 1, world_) == 0) collect();
+    return std::nullopt;
+  }
+  if (largest(manifest_.is_done() ? 0 : 1, world_) != 0) return std::nullopt;
+  return commit_manifest();
+}
+
+CommittedSave SaveJob::wait() {
+  if (!report_) {
+    wait_until("wait for the checkpoint writer", [&] { return is_written(); });
+    collect();
+  }
+  wait_until("wait for the manifest of a checkpoint", [&] { return manifest_.is_done(); });
+  return commit_manifest();
+}
+
+template <typename Work>
+void SaveJob::or_drop(const Work& work) {
+  try {
+    work();
+  } catch (...) {
+    over_ = true;
+    if (leads()) drop_temporary(order_.temporary());
+    throw;
+  }
+}
+
+/// All writers are done, well or not. Where all did well rank 0 begins the manifest.
+void SaveJob::collect() {
+  const Clock::time_point start = Clock::now();
+  const std::string what = cannot_be_saved(step());
+  or_drop([&] {
+    Written mine;
+    const auto take = [&] {
+      if (leads()) order_.owner.check();  // why a file could not be written, where another removed its folder
+      mine = written_.get();
+    };
+    agree(what, failure_of(take), world_);
+    SaveReport report;
+    std::vector<StoredFile> files;
+    for (const std::string& bytes : gather_bytes(pack(mine.file), world_)) {
+      files.push_back(unpack_file(bytes));
+      report.bytes += files.back().bytes;
+    }
+    report.step = step();
+    report.path = order_.root + "/" + directory_name(report.step);
+    report.stall_seconds = longest(order_.stall_seconds);
+    report.file_seconds = longest(mine.seconds);
+    together(what, world_, [&] {
+      if (leads()) manifest_.start(order_.root, order_.state, order_.plan, std::move(files), order_.owner);
+    });
+    report.commit_seconds = seconds_since(start);
+    report_ = std::move(report);
+  });
+}
+
+/// The manifest is done, well or not. Where it is well rank 0 commits.
+CommittedSave SaveJob::commit_manifest() {
+  const Clock::time_point start = Clock::now();
+  WrittenManifest done;
+  or_drop([&] {
+    together(cannot_be_saved(step()), world_, [&] {
+      if (!leads()) return;
+      done = manifest_.get();
+      commit(order_.root, step(), order_.owner);
+    });
+  });
+  over_ = true;
+  report_->manifest_seconds = done.seconds;
+  report_->write_seconds = seconds_since(write_start_);
+  report_->commit_seconds += seconds_since(start);
+  return {std::move(*report_), std::move(done.files)};
+}
+
+double SaveJob::longest(double seconds) const {
+  return 1e-5 * largest(static_cast<std::int32_t>(std::min(seconds, 20'000.0) * 1e5), world_);
+}
+
+}  // namespace octet::checkpoint
