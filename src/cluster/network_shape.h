@@ -21,10 +21,6 @@ struct NetworkShape {
   double pod_up_gbps = 0;  ///< of a pod with all its nodes to the other pods
 
   std::int64_t leaf_group_of(std::int64_t node) const { return node / leaf_nodes; }
-  /// The leaf of a node's card, counted through all groups.
-  std::int64_t leaf_of(std::int64_t node, std::int64_t card) const {
-    return leaf_group_of(node) * leaves_a_group + (leaves_a_group > 1 ? card : 0);
-  }
   std::int64_t pod_of(std::int64_t node) const { return node / pod_nodes; }
 };
 

@@ -11,6 +11,13 @@
 namespace octet {
 namespace {
 
+struct SlurmFeatureRange {
+  SlurmFeature feature;
+  SlurmVersion since;   ///< first release that has it
+  SlurmVersion before;  ///< first release that has it no more
+  std::string_view source;
+};
+
 constexpr SlurmVersion always{99, 12};
 
 constexpr std::array features{
@@ -54,10 +61,6 @@ SlurmVersion parse_slurm_version(std::string_view text) {
 
 std::string to_text(SlurmVersion version) {
   return fmt::format("{:02}.{:02}", version.year, version.month);
-}
-
-std::span<const SlurmFeatureRange> slurm_features() {
-  return features;
 }
 
 bool has(SlurmVersion version, SlurmFeature feature) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -32,14 +31,6 @@ enum class SlurmFeature {
   segment,                     ///< sbatch --segment
 };
 
-struct SlurmFeatureRange {
-  SlurmFeature feature;
-  SlurmVersion since;   ///< first release that has it
-  SlurmVersion before;  ///< first release that has it no more
-  std::string_view source;
-};
-
-std::span<const SlurmFeatureRange> slurm_features();
 bool has(SlurmVersion version, SlurmFeature feature);
 
 }  // namespace octet

@@ -103,12 +103,12 @@ TEST(Profile, NetworksHaveThePublishedShape) {
   EXPECT_EQ(vela.leaves_a_group, 8);
   EXPECT_EQ(vela.leaf_down_gbps, 32 * 400);
   EXPECT_EQ(vela.leaf_up_gbps, 32 * 400);
-  EXPECT_EQ(vela.leaf_of(33, 7), 15);
+  EXPECT_EQ(vela.leaf_group_of(33), 1);
   EXPECT_EQ(vela.pods, 1);
   const NetworkShape meta = network_shape(read_profile("grand-teton"), 400);
   EXPECT_EQ(meta.leaf_groups, 200);
   EXPECT_EQ(meta.leaves_a_group, 1);
-  EXPECT_EQ(meta.leaf_of(3, 7), 1);
+  EXPECT_EQ(meta.leaf_group_of(3), 1);
   EXPECT_EQ(meta.leaf_down_gbps, 16 * 400);
   EXPECT_EQ(meta.pod_of(384), 1);
   EXPECT_DOUBLE_EQ(meta.pod_up_gbps, 384 * 8 * 400 / 7.0);

@@ -20,12 +20,6 @@ std::string message_of(int error) {
   return reinterpret_cast<const char*>(text.data());
 }
 
-std::string version_part(std::uint32_t what) {
-  std::array<char, 64> text{};
-  pcre2_config(what, text.data());
-  return text.data();
-}
-
 pcre2_code* code_of(void* code) {
   return static_cast<pcre2_code*>(code);
 }
@@ -93,10 +87,6 @@ std::optional<PatternMatcher::Match> PatternMatcher::find(std::string_view text,
   }
   throw usage_error("tokenizer", "PCRE2 gives up on the pattern at offset {} of a text of {} bytes: {}", begin,
                     text.size(), message_of(result));
-}
-
-std::string pcre2_version() {
-  return fmt::format("{}, Unicode {}", version_part(PCRE2_CONFIG_VERSION), version_part(PCRE2_CONFIG_UNICODE_VERSION));
 }
 
 }  // namespace octet

@@ -47,7 +47,4 @@ class PatternMatcher {
   std::unique_ptr<State, Free> state_;
 };
 
-/// Version of PCRE2 and of its Unicode, such as "10.42 2022-12-11, Unicode 14.0.0".
-std::string pcre2_version();
-
 }  // namespace octet

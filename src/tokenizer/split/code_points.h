@@ -31,7 +31,6 @@ class CodePointClasses {
   CodePointClass of(std::uint32_t code_point) const {
     return code_point < classes_.size() ? classes_[code_point] : CodePointClass::other;
   }
-  CodePointClass of_ascii(std::uint8_t byte) const { return classes_[byte]; }
 
   /// The character that begins at `begin` in UTF-8 text. A byte that begins none there, or that is cut off by the end
   /// of the text, counts as one of the class `other`.
