@@ -3,6 +3,7 @@
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/float8.cuh"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/magnitude.cuh"
 #include "kernels/cuda/packs.cuh"
 #include "kernels/cuda/scale.cuh"
 #include "kernels/cuda/transpose_tile.cuh"
@@ -13,10 +14,6 @@ namespace {
 constexpr int threads = 256;
 constexpr int warps = threads / 32;
 constexpr int side = static_cast<int>(scale_block);
-
-__device__ __forceinline__ unsigned magnitude(float x) {
-  return __float_as_uint(x) & 0x7FFFFFFFu;  // orders like |x|, NaN above all
-}
 
 /// A block's 128 x 128 values in registers, read from memory once. They are `parts` tiles of 128 rows side by side, of
 /// each of which a thread has a patch of 4 rows (see TransposeTile), so that 8 neighbouring lanes have 4 whole rows.

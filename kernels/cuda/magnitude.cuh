@@ -6,6 +6,11 @@
 /// two bf16, which are compared without taking them apart: Hopper has an instruction for both.
 namespace octet::cuda {
 
+/// That of one value.
+__device__ __forceinline__ unsigned magnitude(float x) {
+  return __float_as_uint(x) & 0x7FFFFFFFu;
+}
+
 /// The words of neighbouring elements.
 template <typename T, int size>
 __device__ __forceinline__ auto words_of(const Chunk<T, size>& x) {

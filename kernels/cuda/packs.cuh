@@ -10,7 +10,9 @@
 /// elements otherwise and at the end.
 namespace octet::cuda {
 
-/// `size` neighbouring elements in registers. Indexed by constants only.
+/// `size` neighbouring elements in registers. Indexed by constants only. For packs of any size, and for code that runs
+/// with whole packs and with the elements that are left over; where all is 16 bytes and aligned, Pack (vector.cuh)
+/// does.
 template <typename T, int size>
 struct Chunk {
   T v[size];

@@ -4,7 +4,8 @@
 
 namespace octet::cuda {
 
-/// 16 bytes of T in registers, read and written by one instruction.
+/// 16 bytes of T in registers, read and written by one instruction. For rows and arrays that are known to be aligned,
+/// with no end that is left over; where the size differs or the end is ragged, take Chunk (packs.cuh).
 template <typename T>
 struct alignas(16) Pack {
   static constexpr int size = 16 / sizeof(T);
