@@ -1,16 +1,13 @@
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
 #include <array>
 #include <map>
-#include <mutex>
-#include <vector>
 
-#include "src/base/handle.h"
 #include "src/base/heartbeat.h"
-#include "src/base/log.h"
 #include "src/device/cuda/check.h"
 #include "src/device/cuda/cuda_graph.h"
+#include "src/device/cuda/native_handles.h"
+#include "src/device/cuda/stream_ordered_pool.h"
 #include "src/device/device.h"
 #include "src/device/listed_zero.h"
 #include "src/device/work_list.h"
@@ -18,26 +15,7 @@
 namespace octet {
 namespace {
 
-using cuda::check, cuda::native;
-
-using StreamHandle = Handle<ClosedBy<cudaStream_t, cudaStreamDestroy>>;
-using EventHandle = Handle<ClosedBy<cudaEvent_t, cudaEventDestroy>>;
-
-StreamHandle make_native_stream(StreamPriority priority) {
-  int least = 0, greatest = 0;
-  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for the priorities of streams");
-  StreamHandle stream;
-  check(cudaStreamCreateWithPriority(stream.out(), cudaStreamNonBlocking,
-                                     priority == StreamPriority::high ? greatest : least),
-        "creating a stream");
-  return stream;
-}
-
-EventHandle make_native_event(unsigned flags = cudaEventDisableTiming) {
-  EventHandle event;
-  check(cudaEventCreateWithFlags(event.out(), flags), "creating an event");
-  return event;
-}
+using cuda::check, cuda::native, cuda::StreamOrderedPool;
 
 class CudaEvent final : public Event {
  public:
@@ -66,74 +44,13 @@ class CudaEvent final : public Event {
 
  private:
   bool timing_;
-  EventHandle event_ = make_native_event(timing_ ? cudaEventDefault : cudaEventDisableTiming);
-};
-
-/// The device's memory pool in the order of a stream of its own, so that neither call waits for the device: what is
-/// freed is used again only after the work that every live stream was given before the free, and what is allocated is
-/// used by no stream before that. A free therefore ties the streams together; steady states reuse their buffers.
-class StreamOrderedPool {
- public:
-  explicit StreamOrderedPool(int device)
-      : order_(make_native_stream(StreamPriority::normal)), point_(make_native_event()) {
-    check(cudaDeviceGetDefaultMemPool(&pool_, device), "the device's memory pool");
-    std::uint64_t keep = UINT64_MAX;  // giving memory back to the driver would wait for the device
-    check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep), "the memory pool's threshold");
-  }
-
-  void add(cudaStream_t stream) {
-    const std::scoped_lock lock(mutex_);
-    order_behind(stream);
-    streams_.push_back(stream);
-  }
-  void remove(cudaStream_t stream) noexcept {
-    const std::scoped_lock lock(mutex_);
-    cudaStreamSynchronize(stream);
-    std::erase(streams_, stream);
-  }
-
-  cudaError_t allocate(void** memory, std::int64_t bytes) {
-    const std::scoped_lock lock(mutex_);
-    const cudaError_t status = cudaMallocFromPoolAsync(memory, static_cast<std::size_t>(bytes), pool_, order_.get());
-    if (status != cudaSuccess) {
-      cudaGetLastError();  // the caller gets it; the next launch is not to report it
-      return status;
-    }
-    for (const cudaStream_t s : streams_) order_behind(s);
-    return cudaSuccess;
-  }
-  void deallocate(void* memory) noexcept {
-    const std::scoped_lock lock(mutex_);
-    cudaError_t status = cudaSuccess;
-    const auto attempt = [&status](cudaError_t result) { status = status == cudaSuccess ? result : status; };
-    for (const cudaStream_t s : streams_) {
-      attempt(cudaEventRecord(point_.get(), s));
-      attempt(cudaStreamWaitEvent(order_.get(), point_.get()));
-    }
-    attempt(cudaFreeAsync(memory, order_.get()));
-    if (status == cudaSuccess) return;
-    cudaGetLastError();
-    log::warning("[device] CUDA: freeing memory: {}", cudaGetErrorString(status));
-  }
-
- private:
-  /// What `stream` is given from now on comes after what was allocated and freed until now.
-  void order_behind(cudaStream_t stream) {
-    check(cudaEventRecord(point_.get(), order_.get()), "recording an allocation");
-    check(cudaStreamWaitEvent(stream, point_.get()), "ordering an allocation");
-  }
-
-  std::mutex mutex_;
-  cudaMemPool_t pool_ = nullptr;
-  StreamHandle order_;
-  EventHandle point_;
-  std::vector<cudaStream_t> streams_;
+  cuda::EventHandle event_ = cuda::make_native_event(timing_ ? cudaEventDefault : cudaEventDisableTiming);
 };
 
 class CudaStream final : public Stream {
  public:
   CudaStream(Device& device, StreamOrderedPool& pool, StreamPriority priority)
-      : device_(device), pool_(pool), stream_(make_native_stream(priority)) {
+      : device_(device), pool_(pool), stream_(cuda::make_native_stream(priority)) {
     pool_.add(stream_.get());
   }
   ~CudaStream() override { pool_.remove(stream_.get()); }
@@ -162,7 +79,7 @@ class CudaStream final : public Stream {
  private:
   Device& device_;
   StreamOrderedPool& pool_;
-  StreamHandle stream_;
+  cuda::StreamHandle stream_;
 };
 
 /// One process uses one CUDA device, which is the current one of its main thread.
