@@ -5,8 +5,7 @@
 
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/launch.h"
-#include "kernels/cuda/packs.cuh"
-#include "kernels/cuda/row_reduce.cuh"
+#include "kernels/cuda/span_stages.cuh"
 
 /// A block takes eight rows (the query heads of a key/value head, and of neighbouring queries) over a part of the keys,
 /// so that a token that is generated keeps the whole device reading (Dao et al., Flash-Decoding). Parts are put
@@ -17,14 +16,8 @@ namespace octet::cuda {
 namespace attention {
 namespace {
 
-constexpr int span_threads = 128, span_rows = 8, span_keys = 128;  ///< keys of one step of a block
 constexpr std::int64_t enough_blocks = 1024;
-constexpr float per_log2 = 1.44269504088896341f, infinite = __builtin_huge_valf();
 
-/// How the work is divided; it follows from the shape.
-struct SpanDivision {
-  std::int64_t group, row_tiles, parts, part_keys;
-};
 SpanDivision division_of(const SpanAttentionShape& s) {
   const std::int64_t group = s.heads / std::max<std::int64_t>(1, s.kv_heads);
   const std::int64_t row_tiles = ceil_div(s.queries * group, span_rows), steps = ceil_div(s.keys, span_keys);
@@ -34,53 +27,29 @@ SpanDivision division_of(const SpanAttentionShape& s) {
   return {group, row_tiles, std::max<std::int64_t>(1, ceil_div(steps, steps_of_part)), steps_of_part * span_keys};
 }
 
-/// What a part of the keys gives to a row, where there are several: [queries, heads, parts] of {max, sum, o[head_dim]},
-/// o not yet divided. Where the row sees no key of the part, sum is 0 and o is not written.
-__device__ __forceinline__ float* partial_row(const SpanAttention& args, std::int64_t row, std::int64_t part,
-                                              std::int64_t parts) {
-  return static_cast<float*>(args.workspace) + (row * parts + part) * (args.shape.head_dim + 2);
-}
-
-struct Spans {
-  int4 span;
-  __device__ bool sees(int key) const { return (key >= span.x && key < span.y) || (key >= span.z && key < span.w); }
-  __device__ bool sees_any(int begin, int end) const {
-    return max(span.x, begin) < min(span.y, end) || max(span.z, begin) < min(span.w, end);
-  }
-};
-
-/// Eight elements from p on as floats; `full`: in accesses of 16 bytes, otherwise the first `count` of them.
-template <typename T>
-__device__ __forceinline__ void read8(const T* p, bool full, int count, float (&to)[8]) {
-  constexpr int size = 16 / sizeof(T);
-#pragma unroll
-  for (int i = 0; i < 8; i += size) {
-    const Chunk<T, size> chunk = full ? read<true, size>(p + i, size) : read<false, size>(p + i, count - i);
-#pragma unroll
-    for (int j = 0; j < size; ++j) to[i + j] = to_float(chunk.v[j]);
-  }
-}
-
-__device__ __forceinline__ float warp_max(float x) {
-#pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2) x = fmaxf(x, __shfl_xor_sync(~0u, x, distance));
-  return x;
-}
-
-/// D / 8 threads share a key, each with eight neighbouring elements of it and of the rows' queries.
+/// A block for eight rows, of one key/value head, over one part of the keys, which it takes span_keys at a time.
 template <typename T, int D>
 __global__ void __launch_bounds__(span_threads) span_parts(SpanAttention args, SpanDivision by, bool full) {
-  constexpr int of_key = D / 8, at_once = span_threads / of_key;
-  __shared__ float weights[span_rows][span_keys];  // scores, then probabilities
+  constexpr int of_key = D / 8;
+  __shared__ float weights[span_rows][span_keys];
   __shared__ float largest[span_rows], total[span_rows], factor[span_rows];
   __shared__ Spans seen[span_rows];
   __shared__ float gathered[span_threads * 8];
+  const SharedRows rows{weights, largest, total, factor, seen, gathered};
 
   const SpanAttentionShape& s = args.shape;
   const int thread = static_cast<int>(threadIdx.x), element = thread % of_key * 8, first_key = thread / of_key;
   const std::int64_t kv_head = blockIdx.y, first_row = std::int64_t{blockIdx.x} * span_rows;
   const std::int64_t begin = blockIdx.z * by.part_keys, end = min(s.keys, begin + by.part_keys);
   const int head_dim = static_cast<int>(s.head_dim), left = head_dim - element;
+  const auto read_k = [&](int key, float(&to)[8]) {
+    read8(static_cast<const T*>(args.k) + (key * s.kv_heads + kv_head) * head_dim + element, full && left > 0, left,
+          to);
+  };
+  const auto read_v = [&](int key, float(&to)[8]) {
+    read8(static_cast<const T*>(args.v) + (key * s.kv_heads + kv_head) * head_dim + element, full && left > 0, left,
+          to);
+  };
   const auto row_of = [&](int r) {  // among [queries, heads]; -1 beyond them
     const std::int64_t i = first_row + r;
     return i < s.queries * by.group ? i / by.group * s.heads + kv_head * by.group + i % by.group : std::int64_t{-1};
@@ -120,103 +89,15 @@ __global__ void __launch_bounds__(span_threads) span_parts(SpanAttention args, S
       for (int r = 0; r < span_rows; ++r) by_any = by_any || seen[r].sees(key);
       return by_any && key < to;
     };
-#pragma unroll 2
-    for (int i = first_key; i < span_keys; i += at_once) {
-      float k[8] = {};
-      const int key = from + i;
-      if (seen_by_any(key)) {
-        read8(static_cast<const T*>(args.k) + (key * s.kv_heads + kv_head) * head_dim + element, full && left > 0, left,
-              k);
-      }
-#pragma unroll
-      for (int r = 0; r < span_rows; ++r) {
-        float score = 0.0f;
-#pragma unroll
-        for (int e = 0; e < 8; ++e) score = fmaf(q[r][e], k[e], score);
-#pragma unroll
-        for (int distance = of_key / 2; distance > 0; distance /= 2) {
-          score += __shfl_xor_sync(~0u, score, distance);
-        }
-        if (element == 0) weights[r][i] = seen[r].sees(key) && key < to ? score : -infinite;
-      }
-    }
-    __syncthreads();
 
-    // A warp has two rows: scores to probabilities under the maximum so far.
-#pragma unroll
-    for (int r = thread / 32; r < span_rows; r += span_threads / 32) {
-      float score[span_keys / 32], most = largest[r];
-#pragma unroll
-      for (int j = 0; j < span_keys / 32; ++j) {
-        score[j] = weights[r][thread % 32 + 32 * j];
-        most = fmaxf(most, score[j]);
-      }
-      most = warp_max(most);
-      const float base = most == -infinite ? 0.0f : most;
-      float sum = 0.0f;
-#pragma unroll
-      for (int j = 0; j < span_keys / 32; ++j) {
-        score[j] = exp2f(score[j] - base);
-        sum += score[j];
-        weights[r][thread % 32 + 32 * j] = score[j];
-      }
-      sum = warp_sum(sum);
-      if (thread % 32 == 0) {
-        factor[r] = exp2f(largest[r] - base);
-        total[r] = total[r] * factor[r] + sum;
-        largest[r] = most;
-      }
-    }
+    score_keys<D>(from, to, first_key, element, read_k, seen_by_any, q, rows);
     __syncthreads();
-
-#pragma unroll
-    for (int r = 0; r < span_rows; ++r) {
-      const float f = factor[r];
-#pragma unroll
-      for (int e = 0; e < 8; ++e) o[r][e] *= f;
-    }
-#pragma unroll 2
-    for (int i = first_key; i < span_keys; i += at_once) {
-      const int key = from + i;
-      if (!seen_by_any(key)) continue;
-      float v[8];
-      read8(static_cast<const T*>(args.v) + (key * s.kv_heads + kv_head) * head_dim + element, full && left > 0, left,
-            v);
-#pragma unroll
-      for (int r = 0; r < span_rows; ++r) {
-        const float weight = weights[r][i];
-#pragma unroll
-        for (int e = 0; e < 8; ++e) o[r][e] = fmaf(weight, v[e], o[r][e]);
-      }
-    }
+    softmax_rows(thread, rows);
+    __syncthreads();
+    add_values<D>(from, first_key, read_v, seen_by_any, rows, o);
     __syncthreads();  // the weights have been read
   }
-
-  // The threads that took keys apart, one row after the other.
-#pragma unroll
-  for (int r = 0; r < span_rows; ++r) {
-    const std::int64_t row = row_of(r);
-    if (row < 0) break;  // all threads together
-    float* partial = by.parts > 1 ? partial_row(args, row, blockIdx.z, by.parts) : nullptr;
-    if (partial != nullptr && thread == 0) {
-      partial[0] = largest[r];
-      partial[1] = total[r];
-    }
-    if (total[r] == 0.0f) continue;  // it sees no key of the part
-    __syncthreads();
-#pragma unroll
-    for (int e = 0; e < 8; ++e) gathered[first_key * D + element + e] = o[r][e];
-    __syncthreads();
-    for (int d = thread; d < head_dim; d += span_threads) {
-      float sum = 0.0f;
-      for (int i = 0; i < at_once; ++i) sum += gathered[i * D + d];
-      if (partial != nullptr) {
-        partial[2 + d] = sum;
-      } else {
-        static_cast<T*>(args.o)[row * head_dim + d] = from_float<T>(sum / total[r]);
-      }
-    }
-  }
+  store_rows<T, D>(args, by, thread, first_key, element, head_dim, row_of, o, rows);
 }
 
 /// A block for each row.
