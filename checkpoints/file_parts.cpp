@@ -5,6 +5,7 @@
 
 #include "checkpoints/resharding.h"
 #include "src/base/error.h"
+#include "src/base/round_up.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -91,7 +92,7 @@ void PartReader::read_batch() {
     const std::int64_t bytes = bytes_of(manifest_.tensors[tensor], parts_[i].box);
     if (!offsets_.empty() && end + bytes > most_) break;
     offsets_.push_back(end);
-    end += (bytes + alignment - 1) / alignment * alignment;
+    end += round_up(bytes, alignment);
     small.add(parts_[i].tensor, pieces_of_[tensor]);
   }
   if (static_cast<std::int64_t>(data_.size()) < end) data_.resize(static_cast<std::size_t>(end));

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "src/base/round_up.h"
 #include "src/comm/watchdog.h"
 
 namespace octet::checkpoint {
@@ -31,7 +32,7 @@ std::vector<std::int64_t> snapshot_offsets(const std::vector<StoredTensor>& tens
   for (const SavePlan::Piece& piece : pieces) {
     const std::int64_t bytes =
         piece.box.extent.elements() * size_of(tensors[static_cast<std::size_t>(piece.tensor)].dtype);
-    offsets.push_back(offsets.back() + (bytes + alignment - 1) / alignment * alignment);
+    offsets.push_back(offsets.back() + round_up(bytes, alignment));
   }
   return offsets;
 }

@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "src/base/error.h"
+#include "src/base/round_up.h"
 #include "src/comm/watchdog.h"
 
 namespace octet::commbench {
 namespace {
 
-std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + 255) / 256 * 256;
-}
+/// Buffers begin on so many bytes.
+constexpr std::int64_t alignment = 256;
 
 bool reduces(const std::string& operation) {
   return operation == "all_reduce_sum" || operation == "all_reduce_max";
@@ -57,11 +57,11 @@ std::int64_t Exercise::bytes(const std::vector<CommRecord>& calls, int ranks, Fo
     const Extent extent = extent_of(call, ranks, form);
     const std::int64_t size = size_of(call.dtype);
     if (is_in_place(call.operation, form)) {
-      sum += aligned(extent.whole(true) * size);
+      sum += round_up(extent.whole(true) * size, alignment);
     } else {
-      sum += aligned(extent.output * size) + aligned(extent.input * size);
+      sum += round_up(extent.output * size, alignment) + round_up(extent.input * size, alignment);
     }
-    sum += aligned(extent.spare * size);
+    sum += round_up(extent.spare * size, alignment);
   }
   return sum;
 }
@@ -82,14 +82,14 @@ Exercise::Exercise(Communicator& comm, const std::vector<CommRecord>& calls, For
     if (place.in_place) {
       if (call.operation == "all_gather") place.input += part;
       if (call.operation == "reduce_scatter") place.output += part;
-      offset += aligned(extent.whole(true) * size);
+      offset += round_up(extent.whole(true) * size, alignment);
     } else {
-      offset += aligned(extent.output * size);
+      offset += round_up(extent.output * size, alignment);
       place.input = offset;
-      offset += aligned(extent.input * size);
+      offset += round_up(extent.input * size, alignment);
     }
     place.spare = offset;
-    offset += aligned(extent.spare * size);
+    offset += round_up(extent.spare * size, alignment);
     // The k-th receive gets what the neighbour's k-th send brings.
     if (call.operation == "send") place.first = 1'000'003 * sends++;
     if (call.operation == "recv") place.first = 1'000'003 * receives++;

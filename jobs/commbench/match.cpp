@@ -2,19 +2,19 @@
 
 #include <algorithm>
 
+#include "src/base/round_up.h"
 #include "src/comm/watchdog.h"
 
 namespace octet::commbench {
 namespace {
 
-std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + 255) / 256 * 256;
-}
+/// Buffers begin on so many bytes.
+constexpr std::int64_t alignment = 256;
 
 }  // namespace
 
 std::int64_t Match::memory(std::int64_t bytes) {
-  return 2 * aligned(bytes);
+  return 2 * round_up(bytes, alignment);
 }
 
 Match::Match(Communicator& world, std::int64_t bytes, const MeasureSettings& settings)
@@ -26,7 +26,7 @@ Match::Match(Communicator& world, std::int64_t bytes, const MeasureSettings& set
       copier_(world.stream()) {}
 
 char* Match::outbox() const {
-  return inbox() + aligned(bytes_);
+  return inbox() + round_up(bytes_, alignment);
 }
 
 Meeting Match::play(int peer) {

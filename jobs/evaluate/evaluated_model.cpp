@@ -7,6 +7,7 @@
 #include "src/base/error.h"
 #include "src/base/options/yaml.h"
 #include "src/base/progress.h"
+#include "src/base/round_up.h"
 #include "src/train/options/checks.h"
 #include "src/train/options/sections.h"
 
@@ -18,15 +19,11 @@ std::int64_t usual_row(DeviceType device) {
   return device == DeviceType::cpu ? 512 : 8192;
 }
 
-std::int64_t rounded_up(std::int64_t tokens, std::int64_t multiple) {
-  return (tokens + multiple - 1) / multiple * multiple;
-}
-
 /// A row is cut into equal parts under tp, and fp8 GEMMs want multiples of what they contract and keep.
 std::int64_t row_of(const LlamaSettings& settings, const ModelOptions& options, std::int64_t window) {
   const std::int64_t multiple = std::lcm(settings.gemm_multiple(options.device), options.tp),
                      asked = options.row_tokens;
-  if (asked == 0) return rounded_up(std::max(window, usual_row(options.device)), multiple);
+  if (asked == 0) return round_up(std::max(window, usual_row(options.device)), multiple);
   if (asked < window) {
     throw usage_error("evaluate", "--row-tokens is {}; expected at least the window of {} tokens", asked, window);
   }
@@ -135,7 +132,7 @@ void FoundModel::see_at_most(std::int64_t tokens) {
   if (matters_up_to() == 1) return;
   sees = std::clamp<std::int64_t>(tokens, 1, window);
   const std::int64_t multiple = std::lcm(std::int64_t{128}, options.tp);  // suits every recipe
-  settings.seq_len = std::min(settings.seq_len, rounded_up(std::max(sees, usual_row(options.device)), multiple));
+  settings.seq_len = std::min(settings.seq_len, round_up(std::max(sees, usual_row(options.device)), multiple));
 }
 
 EvaluatedModel::EvaluatedModel(const FoundModel& found, Mesh& mesh, Stream& stream, Communicator& hosts)

@@ -8,6 +8,7 @@
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
+#include "src/base/round_up.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
 #include "src/corpus/utf8.h"
@@ -67,8 +68,7 @@ LlamaSettings settings_for(const ModelSource& source, const ModelOptions& option
   settings.cache_rows = tokens;
   // A whole pass is what a float8 run's micro-batch may be, on every device.
   const std::int64_t multiple = settings.cached_multiple(DeviceType::cuda);
-  const auto whole = [&](std::int64_t n) { return (n + multiple - 1) / multiple * multiple; };
-  settings.seq_len = std::min(whole(usual_pass(options.device)), whole(tokens));
+  settings.seq_len = round_up(std::min(usual_pass(options.device), tokens), multiple);
   return settings;
 }
 

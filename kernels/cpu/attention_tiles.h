@@ -5,6 +5,7 @@
 
 #include "kernels/attention.h"
 #include "kernels/cpu/vector.h"
+#include "src/base/round_up.h"
 
 /// What attention forward and backward share: vectors, exp2, products of small fp32 tiles, packing.
 ///
@@ -128,7 +129,7 @@ void product(const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
 /// Sizes of the packed form: rows of head_dim padded with zeros to a multiple of 16, sequences to whole tiles.
 struct Packing {
   std::int64_t depth, tiles;
-  explicit Packing(const AttentionShape& s) : depth((s.head_dim + 15) / 16 * 16), tiles((s.seq + tile - 1) / tile) {
+  explicit Packing(const AttentionShape& s) : depth(round_up(s.head_dim, 16)), tiles(ceil_div(s.seq, tile)) {
     if (s.head_dim > max_head_dim) {
       throw usage_error("kernels", "attention: head_dim {}, on the CPU at most {}", s.head_dim, max_head_dim);
     }

@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/stats_fold.h"
 #include "src/base/dtype.h"
+#include "src/base/round_up.h"
 
 /// What the element-wise and row-wise kernels share: storage types, and threads over blocks whose size does not depend
 /// on the number of threads.
@@ -16,10 +17,6 @@ inline constexpr std::int64_t block_elements = 2048;
 /// cheap are these that one thread takes the first two blocks alone sooner than it wakes the others.
 inline constexpr std::int64_t conversion_block = 16384;
 inline constexpr std::int64_t serial_conversion_blocks = 2;
-
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 /// Calls f with a value of the storage type, f32 or bf16: where a kernel turns a DType into a C++ type.
 template <typename F>

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/gemm_input.h"
+#include "src/base/round_up.h"
 
 namespace octet::cpu {
 namespace {
@@ -12,10 +13,6 @@ namespace {
 constexpr std::int64_t most_chunk_bytes = 16 << 20;
 /// Of B alone, which may be larger: it is widened once and read by every chunk of rows.
 constexpr std::int64_t most_b_bytes = 64 << 20;
-
-std::int64_t padded(std::int64_t bytes) {
-  return (bytes + 255) / 256 * 256;
-}
 
 /// `wanted` rows in whole panels of 64, at least 256, at most all.
 std::int64_t clamp_chunk(std::int64_t wanted, std::int64_t all) {
@@ -69,9 +66,9 @@ void choose_chunks(const Gemm& args, GemmPlan& plan) {
 
 void measure_workspace(GemmPlan& plan) {
   const std::int64_t sum = size_of(DType::f32), wide = size_of(plan.input);
-  if (plan.widen_a) plan.a_bytes = padded(plan.chunk_m * plan.chunk_k * wide);
-  if (plan.widen_b) plan.b_bytes = padded(plan.chunk_k * plan.chunk_n * wide);
-  if (plan.sums_apart) plan.sums_bytes = padded(plan.chunk_m * plan.chunk_n * sum);
+  if (plan.widen_a) plan.a_bytes = round_up(plan.chunk_m * plan.chunk_k * wide, gemm_workspace_alignment);
+  if (plan.widen_b) plan.b_bytes = round_up(plan.chunk_k * plan.chunk_n * wide, gemm_workspace_alignment);
+  if (plan.sums_apart) plan.sums_bytes = round_up(plan.chunk_m * plan.chunk_n * sum, gemm_workspace_alignment);
   if (plan.hopper && plan.scales_along_k) plan.block_sums_bytes = plan.sums_bytes;
 }
 

@@ -8,6 +8,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/span_keys.h"
 #include "kernels/cpu/vector.h"
+#include "src/base/round_up.h"
 
 /// All query heads of a key/value head and several queries are the rows of a tile, which passes over the keys once.
 /// Where there are few tiles, as for a token that is generated, each passes over parts of the keys, and the parts are
@@ -23,9 +24,9 @@ struct Division {
   std::int64_t group, row_tiles, units, parts;
   explicit Division(const SpanAttentionShape& s)
       : group(s.heads / std::max<std::int64_t>(1, s.kv_heads)),
-        row_tiles((s.queries * group + tile - 1) / tile),
+        row_tiles(ceil_div(s.queries * group, tile)),
         units(row_tiles * s.kv_heads),
-        parts(units < enough_units ? std::max<std::int64_t>(1, (s.keys + part_keys - 1) / part_keys) : 1) {
+        parts(units < enough_units ? std::max<std::int64_t>(1, ceil_div(s.keys, part_keys)) : 1) {
     if (s.head_dim > max_head_dim) {
       throw usage_error("kernels", "attention: head_dim {}, on the CPU at most {}", s.head_dim, max_head_dim);
     }
@@ -53,7 +54,7 @@ struct Rows {
   std::int64_t query(std::int64_t i) const { return (first + i) / group; }
   std::int64_t head(std::int64_t i) const { return kv_head * group + (first + i) % group; }
   /// With whole vectors of rows.
-  std::int64_t columns() const { return (count + lanes - 1) / lanes * lanes; }
+  std::int64_t columns() const { return round_up(count, lanes); }
 };
 
 /// One thread's tiles. Scores are in units of log2, so that exp2 serves.

@@ -1,13 +1,10 @@
 #include "kernels/cuda/attention_workspace.h"
 
 #include "kernels/table.h"
+#include "src/base/round_up.h"
 
 namespace octet::cuda {
 namespace {
-
-constexpr std::int64_t round_up(std::int64_t n, std::int64_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
-}
 
 constexpr std::int64_t beside = 4096;  ///< cuDNN takes 128 or 256 bytes of its own
 

@@ -1,5 +1,6 @@
 #include "kernels/cuda/document_offsets.h"
 #include "kernels/cuda/launch.h"
+#include "src/base/round_up.h"
 
 namespace octet::cuda {
 namespace {
@@ -30,7 +31,7 @@ DocumentOffsets::DocumentOffsets(void* place, const AttentionShape& shape, const
       lengths_(reinterpret_cast<std::int32_t*>(sums_ + documents.places + 1)) {}
 
 std::int64_t DocumentOffsets::bytes(std::int64_t places) {
-  return ceil_div(3 * 8 * (places + 1) + 4 * places, 256) * 256;
+  return round_up(3 * 8 * (places + 1) + 4 * places, 256);
 }
 
 void DocumentOffsets::make(Stream& stream) const {

@@ -7,15 +7,12 @@
 #include <cstdint>
 
 #include "src/base/dtype.h"
+#include "src/base/round_up.h"
 #include "src/device/cuda/check.h"
 #include "src/device/device.h"
 
 /// What every launch shares, on the host side.
 namespace octet::cuda {
-
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 /// Blocks of a grid-stride loop: enough for every multiprocessor to have several, and no more than there is work.
 /// The count does not depend on the device, so that block-wise sums have the same bits on all of them.

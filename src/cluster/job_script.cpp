@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "src/base/options/text.h"
+#include "src/base/round_up.h"
 #include "src/cluster/shell_text.h"
 #include "src/cluster/slurm_options.h"
 #include "src/cluster/slurm_variables.h"
@@ -61,7 +62,7 @@ void add_placement(const JobScript& job, Lines& out) {
   const std::int64_t nodes = job.nodes + job.spares;
   if (s.leaf_nodes == 0) return;
   if (s.topology == TopologyKind::tree) {
-    const std::int64_t leaves = (nodes + s.leaf_nodes - 1) / s.leaf_nodes;
+    const std::int64_t leaves = ceil_div(nodes, s.leaf_nodes);
     const std::string wait = s.switch_wait_minutes > 0 ? fmt::format("@{}", s.switch_wait_minutes) : "";
     out.sbatch(fmt::format("--switches={}{}", leaves, wait),
                fmt::format("as few leaves of {} nodes as hold the job{}", s.leaf_nodes,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "src/base/round_up.h"
+
 namespace octet {
 namespace {
 
@@ -10,8 +12,7 @@ constexpr std::int64_t kib = 1 << 10, mib = 1 << 20;
 
 /// Memory comes by cuMemCreate, in such pieces (ncclCuMemAlloc in src/include/alloc.h, CUDA_IPC_MIN in comm.h).
 constexpr std::int64_t in_pieces(std::int64_t bytes) {
-  constexpr std::int64_t piece = 2 * mib;
-  return (bytes + piece - 1) / piece * piece;
+  return round_up(bytes, 2 * mib);
 }
 
 /// A connection's buffers, one a protocol (DEFAULT_*_BUFFSIZE in src/init.cc): of 8 steps each.
@@ -34,7 +35,7 @@ class Footprint {
   Footprint(int ranks, int nodes, const NcclGroupSettings& settings)
       : ranks_(ranks),
         nodes_(nodes),
-        local_((ranks + nodes - 1) / nodes),
+        local_(ceil_div(ranks, nodes)),
         // 24 in a node of 8 H100, across nodes twice the 8 of its network cards, and for one GPU a node at most 4 a
         // card: what the search of src/graph finds there, doubled in ncclTopoPostset (src/graph/connect.cc).
         channels_(limited(nodes == 1   ? 24
@@ -83,7 +84,7 @@ class Footprint {
     return std::max(channels, settings.min_ctas);
   }
   /// Channels whose way out of the node begins at this rank.
-  std::int64_t leaving() const { return (channels_ + local_ - 1) / local_; }
+  std::int64_t leaving() const { return ceil_div(channels_, local_); }
   /// Ranks of other nodes that one is connected with in a tree.
   std::int64_t distant() const { return std::min<std::int64_t>(3, nodes_ - 1); }
 

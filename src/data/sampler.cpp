@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "src/base/error.h"
+#include "src/base/round_up.h"
 #include "src/data/window_documents.h"
 
 namespace octet {
@@ -171,7 +172,7 @@ std::int64_t Sampler::validation_batches() const {
     throw usage_error("data", "validation is asked for, but data.validation_fraction {} sets no sample apart",
                       config_.validation_fraction);
   }
-  return (samples + config_.global_batch - 1) / config_.global_batch;
+  return ceil_div(samples, config_.global_batch);
 }
 
 void Sampler::validation_batch(std::int64_t index, const BatchLayout& layout, std::int64_t m, Batch& batch) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/base/error.h"
+#include "src/base/round_up.h"
 
 namespace octet {
 
@@ -11,7 +12,7 @@ Arena::Arena(Device& device, std::int64_t bytes, Purpose purpose, std::string na
 
 void* Arena::allocate(std::int64_t bytes) {
   const std::int64_t begin = used_;
-  const std::int64_t end = begin + (bytes + alignment - 1) / alignment * alignment;
+  const std::int64_t end = begin + round_up(bytes, alignment);
   if (!measuring_ && end > buffer_.bytes()) {
     throw internal_error("device", "arena '{}' is full: {} bytes asked, {} of {} in use", name_, bytes, begin,
                          buffer_.bytes());

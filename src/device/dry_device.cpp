@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/base/error.h"
+#include "src/base/round_up.h"
 #include "src/device/device.h"
 #include "src/device/listed_zero.h"
 #include "src/device/work_list.h"
@@ -101,9 +102,8 @@ class DryDevice final : public Device {
   /// Never the same twice, so that two buffers never look as if they were one.
   void* allocate(std::int64_t bytes) override {
     Listing::flush("memory of the device is taken");
-    constexpr std::uintptr_t alignment = 256;
     const std::uintptr_t begin = next_;
-    next_ += (static_cast<std::uintptr_t>(bytes) + alignment - 1) / alignment * alignment;
+    next_ += static_cast<std::uintptr_t>(round_up(bytes, 256));
     return reinterpret_cast<void*>(begin);  // NOLINT(performance-no-int-to-ptr): nobody follows it
   }
   void deallocate(void*, std::int64_t) noexcept override { Listing::flush("memory of the device is freed"); }

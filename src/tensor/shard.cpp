@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/base/round_up.h"
+
 namespace octet {
 
 Shape TensorCut::shape(const Shape& global) const {
@@ -18,7 +20,7 @@ Shape TensorCut::shape(const Shape& global) const {
 
 Shard Shard::of(const Shape& global, const TensorCut& cut, int rank, int ranks) {
   const Shape part = cut.shape(global);
-  const std::int64_t padded = (part[0] + ranks - 1) / ranks;
+  const std::int64_t padded = ceil_div(part[0], ranks);
   const std::int64_t begin = std::min(padded * rank, part[0]);
   const std::int64_t end = std::min(begin + padded, part[0]);
   return {.global = global,

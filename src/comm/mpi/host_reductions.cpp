@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "src/base/error.h"
+#include "src/base/round_up.h"
 #include "src/comm/mpi/mpi_handles.h"
 
 namespace octet {
@@ -27,7 +28,7 @@ void sum_block(std::span<const float* const> from, float* out, std::int64_t begi
 }  // namespace
 
 void sum_in_rank_order(std::span<const float* const> from, float* out, std::int64_t count) {
-  const std::int64_t blocks = (count + block - 1) / block;
+  const std::int64_t blocks = ceil_div(count, block);
 #pragma omp parallel for schedule(static) if (count >= parallel_from)
   for (std::int64_t b = 0; b < blocks; ++b) {
     sum_block(from, out, b * block, std::min(block, count - b * block));

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "src/base/error.h"
+#include "src/base/round_up.h"
 #include "src/device/cpu/stream_copy.h"
 #include "src/device/device.h"
 #include "src/device/listed_zero.h"
@@ -80,7 +81,7 @@ class CpuDevice final : public Device {
     Listing::flush("memory of the device is taken");
     constexpr std::int64_t huge_page = 2 << 20;
     const std::int64_t alignment = bytes >= huge_page ? huge_page : 256;
-    const auto rounded = static_cast<std::size_t>((bytes + alignment - 1) / alignment * alignment);
+    const auto rounded = static_cast<std::size_t>(round_up(bytes, alignment));
     void* memory = std::aligned_alloc(static_cast<std::size_t>(alignment), rounded);
     if (memory == nullptr) {
       throw internal_error("device", "out of memory: {} bytes asked, the machine has {} in all", bytes, memory_bytes());
