@@ -28,7 +28,7 @@ inline constexpr const char* fake_sbatch =
 inline constexpr const char* fake_squeue =
     "#!/bin/bash\n"
     "echo \"squeue $*\" >>\"$FAKE/calls\"\n"
-    "[[ ! -e $FAKE/queue ]] || { [[ $* == *--format=%i ]] && cut -d' ' -f1 \"$FAKE/queue\" || cat \"$FAKE/queue\"; }\n";
+    "[[ ! -e $FAKE/queue ]] || cat \"$FAKE/queue\"\n";
 inline constexpr const char* fake_sacct =
     "#!/bin/bash\n"
     "[[ -e $FAKE/accounts ]] || { echo 'Slurm accounting storage is disabled' >&2 && exit 1; }\n"
@@ -61,6 +61,12 @@ class Submit : public testing::Test {
   /// Of the tiny run on two nodes, in a directory of the test's own.
   CommandResult submit_run(const std::string& more = "", const std::string& environment = "") const {
     return submit(fmt::format("run.yaml --cluster local --nodes 2 --run.dir {} {}", directory, more), environment);
+  }
+  /// What a job has for --job-name.
+  std::string name_of(const std::string& job) const {
+    const std::string script = read("job-" + job + ".sh"), head = "#SBATCH --job-name=";
+    const std::size_t from = script.find(head) + head.size();
+    return script.substr(from, script.find('\n', from) - from);
   }
   std::string file(const std::string& name) const { return workplace() / (directory + "/" + name); }
   bool has(const std::string& name) const { return std::filesystem::exists(file(name)); }

@@ -234,8 +234,11 @@ TEST_F(Submit, StatusCancelAndLogs) {
     expect_in(part, fresh.out);
   }
 
-  write_bytes(fake / "queue",
-              "101 RUNNING, 1:00 of 30:00, 2 nodes v[1-2]\n102 PENDING, 0:00 of 30:00, 2 nodes (Dependency)\n");
+  const std::string name = name_of("101");
+  write_bytes(fake / "queue", fmt::format("101|RUNNING, 1:00 of 30:00, 2 nodes v[1-2]|{}\n"
+                                          "102|PENDING, 0:00 of 30:00, 2 nodes (Dependency)|{}\n"
+                                          "103|PENDING, 0:00 of 30:00, 2 nodes (Dependency)|another-{}\n",
+                                          name, name, name));
   write_bytes(fake / "accounts", "100|COMPLETED|0:0|00:10:00\n");
   write_bytes(file("job-101.out"), "one\ntwo\nthree\n");
   write_bytes(file("metrics.jsonl"),
@@ -255,6 +258,22 @@ TEST_F(Submit, StatusCancelAndLogs) {
   std::filesystem::remove(fake / "queue");
   expect_in("no job of", submit("cancel " + directory).out);
   EXPECT_EQ(lines_with("scancel", read("calls")), 1);
+}
+
+/// squeue takes a comma in --name for the end of a name.
+TEST_F(Submit, NamesOfJobsHaveNoComma) {
+  directory += "/lr=1e-3,wd=0.1";
+  ASSERT_EQ(submit_run("--chain 2 --checkpoint.interval 5").exit_code, 0);
+  const std::string name = name_of("101");
+  expect_in("lr=1e-3_wd=0.1-", name);
+  // Jobs of an older version, which left the comma there, are found too, and no others of the user.
+  std::string records = read_bytes(file("jobs.jsonl"));
+  const std::string old = "lr=1e-3,wd=0.1-ab12";
+  write_bytes(file("jobs.jsonl"), records.replace(records.find(name), name.size(), old));
+  write_bytes(fake / "queue", fmt::format("101|RUNNING, |{}\n102|PENDING, |{}\n103|PENDING, |lr=1e-3\n", old, name));
+  const CommandResult cancelled = submit("cancel " + directory);
+  EXPECT_EQ(cancelled.exit_code, 0) << cancelled.all();
+  expect_in("scancel 101 102\n", read("calls"));
 }
 
 TEST_F(Submit, StatusOfARunThatWasStartedByHand) {

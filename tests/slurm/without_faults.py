@@ -46,9 +46,13 @@ def a_run_directory_has_every_character_that_a_job_can_take(folder):
     expect(refused.returncode == 64 and "run.dir = " in refused.stderr and "has a backslash" in refused.stderr, refused.stdout + refused.stderr)
     expect(not run.dir.exists(), "a refused run has a directory")
     run.dir = run.folder / name.replace("\\", "")
-    run.submit(2, "--run.dir", run.dir)
+    (job,) = run.submit(2, "--run.dir", run.dir, "--hold")
+    expect(f" {job} PENDING" in output_of(BIN / "octet", "submit", "status", run.dir), "a job of the run is not in its status")
+    expect(f"cancelled {job}\n" == output_of(BIN / "octet", "submit", "cancel", run.dir), "a job of the run is not cancelled")
+    run.submit(2, "--run.dir", run.dir, "--chain", 2)
     run.wait_for_end()
     run.expect_finished()
+    expect(run.state_of(run.jobs[1]) == "CANCELLED", f"the chain's end is not cancelled: {run.state_of(run.jobs[1])}")
     expect(sorted(p.name for p in run.folder.iterdir()) == sorted([run.dir.name, run.config.name, "tiny.yaml"]),
            f"{list(run.folder.iterdir())}")
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -58,10 +59,28 @@ std::vector<std::string> lines_of(const std::string& text) {
   return out;
 }
 
-/// Waiting and running jobs, a line each. By name: squeue refuses the numbers of jobs that it has forgotten.
-std::vector<std::string> queued(const Run& run, const std::string& format) {
-  return lines_of(
-      run_or_throw({"squeue", "--me", "--noheader", "--name=" + run.jobs.front().name, "--format=" + format}));
+/// A job that waits or runs.
+struct QueuedJob {
+  std::string id;
+  std::string text;  ///< its state, for a person
+};
+
+/// Says whether a job is of the run: it has a name of one of its jobs. The names alone are compared, since squeue refuses
+/// the numbers of jobs that it has forgotten, does not know those that a job's script has submitted itself, and takes a
+/// name with a comma, which older runs have, for two.
+bool is_of(const Run& run, const std::string& name) {
+  return std::ranges::find(run.jobs, name, &JobRecord::name) != run.jobs.end();
+}
+
+std::vector<QueuedJob> queued(const Run& run) {
+  std::vector<QueuedJob> out;
+  for (const std::string& line :
+       lines_of(run_or_throw({"squeue", "--me", "--noheader", "--format=%i|%T, %M of %l, %D nodes %R|%j"}))) {
+    const std::size_t id = line.find('|'), text = line.find('|', id + 1);
+    if (text == std::string::npos || !is_of(run, line.substr(text + 1))) continue;
+    out.push_back({line.substr(0, id), line.substr(id + 1, text - id - 1)});
+  }
+  return out;
 }
 
 /// Jobs that were cancelled while they waited: neither the queue nor the run directory has anything of them. Slurm
@@ -82,7 +101,7 @@ void print_jobs(const Run& run) {
   log::out("jobs     {}", ids(run.jobs));
   print_unbegun(run);
   if (!find_program("squeue").empty()) {
-    for (const std::string& line : queued(run, "%i %T, %M of %l, %D nodes %R")) log::out("         {}", line);
+    for (const QueuedJob& job : queued(run)) log::out("         {} {}", job.id, job.text);
   }
   if (find_program("sacct").empty()) return;
   // Not every cluster keeps accounts: its refusal is no error here.
@@ -179,7 +198,8 @@ int run_cancel(const std::vector<std::string>& arguments) {
   options.add_options()("run", po::value(&path)->required(), "run directory");
   if (!parse_arguments(arguments, "usage: octet submit cancel RUN_DIR\n", options, "run", 1)) return 0;
   const Run run = open_run(path);
-  const std::vector<std::string> jobs = queued(run, "%i");
+  std::vector<std::string> jobs;
+  for (const QueuedJob& job : queued(run)) jobs.push_back(job.id);
   if (jobs.empty()) {
     log::out("no job of {} waits or runs", run.path);
     return 0;

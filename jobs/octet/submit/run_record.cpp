@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -26,7 +27,9 @@ std::string record_file(const std::string& run_dir) {
 std::string job_name(const std::string& run_dir) {
   std::uint32_t hash = 2166136261U;  // FNV-1a
   for (const char c : run_dir) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-  return fmt::format("{}-{:04x}", std::filesystem::path(run_dir).filename().string(), hash & 0xffffU);
+  std::string folder = std::filesystem::path(run_dir).filename();
+  std::ranges::replace(folder, ',', '_');
+  return fmt::format("{}-{:04x}", folder, hash & 0xffffU);
 }
 
 void record_job(const std::string& run_dir, const JobRecord& job) {
