@@ -65,9 +65,9 @@ struct QueuedJob {
   std::string text;  ///< its state, for a person
 };
 
-/// Says whether a job is of the run: it has a name of one of its jobs. The names alone are compared, since squeue refuses
-/// the numbers of jobs that it has forgotten, does not know those that a job's script has submitted itself, and takes a
-/// name with a comma, which older runs have, for two.
+/// Says whether a job is of the run: it has a name of one of its jobs. The names alone are compared, since squeue
+/// refuses the numbers of jobs that it has forgotten, does not know those that a job's script has submitted itself, and
+/// takes a name with a comma, which older runs have, for two.
 bool is_of(const Run& run, const std::string& name) {
   return std::ranges::find(run.jobs, name, &JobRecord::name) != run.jobs.end();
 }
