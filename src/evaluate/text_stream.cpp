@@ -15,13 +15,12 @@ constexpr std::string_view replacement = "\xEF\xBF\xBD";
 /// The text ends within a character: with its beginning, or as SentencePiece shows one that lacks bytes.
 bool ends_within_character(std::string_view text) {
   if (text.ends_with(replacement)) return true;
-  const auto bad = find_bad_utf8(text);
-  if (!bad) return false;
-  const std::string_view rest = text.substr(*bad);
-  if (rest.size() > 3) return false;
-  // More bytes of a character make it whole, if anything does.
-  for (const std::string_view more : {"\x80", "\x80\x80", "\x80\x80\x80", "\xA0\x80", "\x90\x80\x80"}) {
-    if (!find_bad_utf8(std::string(rest) + std::string(more))) return true;
+  // What stands before a beginning may be broken for good. More bytes of a character make a beginning whole.
+  for (std::size_t size = 1; size <= std::min<std::size_t>(text.size(), 3); ++size) {
+    const std::string rest(text.substr(text.size() - size));
+    for (const std::string_view more : {"\x80", "\x80\x80", "\x80\x80\x80", "\xA0\x80", "\x90\x80\x80"}) {
+      if (!find_bad_utf8(rest + std::string(more))) return true;
+    }
   }
   return false;
 }

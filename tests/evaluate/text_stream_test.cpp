@@ -38,6 +38,12 @@ TEST(TextStream, DoesNotWaitForWhatNoByteMakesWhole) {
   EXPECT_EQ(pieces("\xC0\x80"), (std::vector<std::string>{"\xEF\xBF\xBD", "\xEF\xBF\xBD"}));
 }
 
+/// A beginning that never becomes whole does not take the character behind it along.
+TEST(TextStream, WaitsForTheCharacterBehindABrokenOne) {
+  EXPECT_EQ(pieces("\xE4\xCA\xB7"), (std::vector<std::string>{"", "", "\xEF\xBF\xBD\xCA\xB7"}));
+  EXPECT_EQ(pieces("\xDD\xCF\xA1"), (std::vector<std::string>{"", "", "\xEF\xBF\xBD\xCF\xA1"}));
+}
+
 TEST(TextStream, TellsTheRestAtTheEnd) {
   std::string rest;
   EXPECT_EQ(pieces("a\xE2\x82", &rest), (std::vector<std::string>{"a", "", ""}));
