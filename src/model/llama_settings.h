@@ -7,6 +7,7 @@
 #include "src/model/kv_cache.h"
 #include "src/model/parameters.h"
 #include "src/model/recompute.h"
+#include "src/ops/attention.h"
 
 namespace octet {
 

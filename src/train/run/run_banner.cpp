@@ -3,8 +3,10 @@
 #include "src/base/log.h"
 #include "src/data/data_stages.h"
 #include "src/data/passes.h"
+#include "src/metrics/step_metrics.h"
 #include "src/model/exchange_table.h"
 #include "src/ops/recipe.h"
+#include "src/train/run/resume.h"
 #include "src/train/run/step_queue.h"
 #include "src/train/step/run_settings.h"
 
