@@ -165,7 +165,7 @@ train() {
   # srun takes SIGUSR1 itself once it has begun; before that the signal must not end it.
   (
     trap '' USR1
-    export SLURM_HOSTFILE=$work/ranks.txt OCTET_FAILURE_FILE=$run_dir/job/failure.txt OCTET_LAUNCH=$launches
+    export SLURM_HOSTFILE=$work/ranks.txt OCTET_FAILURE_FILE=$run_dir/job/failure-$SLURM_JOB_ID.txt OCTET_LAUNCH=$launches
     exec srun --ntasks="$((nodes * ranks_per_node))" --distribution=arbitrary --cpus-per-task="$cpus_per_rank" \
       --mpi="$mpi" --cpu-bind=none --kill-on-bad-exit=1 --wait=60 --unbuffered \
       "${srun_options[@]}" "${container_options[@]}" \

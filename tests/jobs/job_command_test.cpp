@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "src/metrics/status.h"
+#include "src/owner/record.h"
 #include "tests/jobs/job.h"
 
 namespace octet::test {
@@ -21,7 +22,7 @@ class JobCommand : public testing::Test {
   std::string before() { return ask("before --nodes 2 --hosts n[1-3] --preflight " + run_ + "/job/preflight"); }
   /// Ended like this, in the words of the rank that could write.
   std::string after(const std::string& failure) {
-    write_bytes(workplace() / (run_ + "/job/failure.txt"), failure + "\n");
+    write_bytes(workplace() / (run_ + "/job/failure-7.txt"), failure + "\n");
     return ask("after --launcher-code 76");
   }
 
@@ -36,9 +37,9 @@ class JobCommand : public testing::Test {
     const std::string text = read_bytes(workplace() / (run_ + "/job/launches.jsonl"));
     return static_cast<int>(std::ranges::count(text, '\n'));
   }
-  std::string ask(const std::string& words, const std::string& slurm_job = "none") const {
-    const CommandResult result = in_workplace(
-        fmt::format("{}/octet job {} --run-dir {} --job 7 --slurm-job {}", OCTET_BIN_DIR, words, run_, slurm_job));
+  std::string ask(const std::string& words, const std::string& slurm_job = "none", int job = 7) const {
+    const CommandResult result = in_workplace(fmt::format("{}/octet job {} --run-dir {} --job {} --slurm-job {}",
+                                                          OCTET_BIN_DIR, words, run_, job, slurm_job));
     EXPECT_EQ(result.exit_code, 0) << result.all();
     return result.out;
   }
@@ -108,6 +109,70 @@ TEST_F(JobCommand, FindsTheReasonInTheLogWhereNoFileCouldHaveIt) {
   EXPECT_HAS(said, "srun: error: n2: task 1: Killed");
   EXPECT_HAS(said,
              "the last error in the log: 12:00:05 E [rank 0 n1] [checkpoints] step 140 cannot be saved: No space");
+}
+
+/// Two jobs of one run that do not know of each other, as under two names: both launch, and the later one's ranks are
+/// refused the directory.
+class TwoJobs : public JobCommand {
+ protected:
+  static constexpr const char* look = "before --nodes 2 --hosts n[1-3] --preflight ";
+
+  TwoJobs() {
+    for (const int job : {7, 8}) EXPECT_HAS(ask(look + run_ + "/job/preflight", "none", job), "action=launch");
+    own({.name = "first", .generation = 1, .host = "elsewhere", .boot_id = "another", .job = {.id = "7"}});
+    write_bytes(workplace() / (run_ + "/job/failure-8.txt"), "64 rank 0 on n1: another run is at work there\n");
+  }
+  void own(const OwnerRecord& owner) { write_bytes(workplace() / (run_ + "/owner.json"), to_json(owner)); }
+  std::string launch(int line) const {
+    std::istringstream text(read_bytes(workplace() / (run_ + "/job/launches.jsonl")));
+    std::string found;
+    for (int n = 0; n < line; ++n) std::getline(text, found);
+    return found;
+  }
+};
+
+TEST_F(TwoJobs, EachEndsItsOwnLaunchForItsOwnReason) {
+  const std::string refused = ask("after --launcher-code 64", "none", 8);
+  EXPECT_HAS(refused, "action=stop");
+  EXPECT_HAS(refused, "another run is at work in");
+  EXPECT_FALSE(fs::exists(workplace() / (run_ + "/status.json"))) << "it is the first job's";
+  EXPECT_HAS(launch(1), "\"action\":\"\"");
+  EXPECT_HAS(launch(2), "\"action\":\"stop\"");
+  // A rank of the first is killed, and cannot say so.
+  write_status(workplace() / (run_ + "/status.json"), {.state = "running", .reason = ""});
+  const std::string killed = ask("after --launcher-code 137");
+  EXPECT_HAS(killed, "action=restart");
+  EXPECT_HAS(killed, "no rank could say why");
+  EXPECT_HAS(launch(1), "\"action\":\"restart\"");
+}
+
+TEST_F(TwoJobs, TheRefusedOneLeavesTheStatusAloneWhenTheOtherHasEnded) {
+  own({.name = "first", .generation = 1, .released = true, .host = "elsewhere", .job = {.id = "7"}});
+  write_status(workplace() / (run_ + "/status.json"), {.state = "running", .reason = ""});
+  EXPECT_HAS(ask("after --launcher-code 64", "none", 8), "action=stop");
+  EXPECT_EQ(read_status(workplace() / (run_ + "/status.json"))->state, "running");
+}
+
+TEST_F(TwoJobs, ALaterStartEndsItsOwnLaunchAlone) {
+  own({.name = "second", .generation = 2, .released = true, .host = "elsewhere", .job = {.id = "8"}});
+  EXPECT_HAS(ask(look + run_ + "/job/preflight", "none", 8), "action=launch");  // its script was killed and comes again
+  EXPECT_HAS(launch(1), "\"action\":\"\"");
+  EXPECT_HAS(launch(2), "\"action\":\"restart\"");
+  EXPECT_EQ(launches(), 3);
+}
+
+/// A directory of an older version, whose records say less and whose script leaves one file for all jobs.
+TEST_F(JobCommand, EndsTheLaunchesOfAnOlderScript) {
+  before();
+  const std::string log = workplace() / (run_ + "/job/launches.jsonl");
+  std::string text = read_bytes(log);
+  const std::string added = ",\"owner_before\":\"\"";
+  ASSERT_NE(text.find(added), std::string::npos);
+  write_bytes(log, text.replace(text.find(added), added.size(), ""));
+  write_bytes(workplace() / (run_ + "/job/failure.txt"), "77 rank 0 on n1: the loss is nan\n");
+  const std::string ended = ask("after --launcher-code 77");
+  EXPECT_HAS(ended, "action=stop");
+  EXPECT_HAS(ended, "the loss is nan");
 }
 
 TEST_F(JobCommand, LeavesOutNobodyForWhatIsOfTheFileSystem) {

@@ -276,6 +276,24 @@ TEST_F(Submit, NamesOfJobsHaveNoComma) {
   expect_in("scancel 101 102\n", read("calls"));
 }
 
+/// As where /home leads to /lustre. Jobs of one name wait for each other.
+TEST_F(Submit, TwoPathsToADirectoryAreOneRun) {
+  const std::string by_link = fmt::format("run.yaml --cluster local --nodes 2 --run.dir {}/link", directory);
+  std::filesystem::create_directories(file("real"));
+  std::filesystem::create_directory_symlink("real", file("link"));
+  directory += "/real";
+  ASSERT_EQ(submit(by_link).exit_code, 0);
+  ASSERT_EQ(submit_run().exit_code, 0);
+  expect_in("real-", name_of("101"));
+  EXPECT_EQ(name_of("101"), name_of("102"));
+  // Jobs of an older version have a name by the path that was given; those that come wait for them.
+  std::string records = read_bytes(file("jobs.jsonl"));
+  const std::string last = "\"" + name_of("102") + "\"";
+  write_bytes(file("jobs.jsonl"), records.replace(records.rfind(last), last.size(), "\"link-ab12\""));
+  ASSERT_EQ(submit_run().exit_code, 0);
+  EXPECT_EQ(name_of("103"), "link-ab12");
+}
+
 TEST_F(Submit, StatusOfARunThatWasStartedByHand) {
   std::filesystem::create_directories(file(""));
   write_status(file("status.json"), {.state = "finished", .reason = "", .step = 20, .steps = 20, .restarts = 0});

@@ -1,4 +1,5 @@
 // octet job: what a job's script asks before and after each launch; src/cluster/job_decision.h has the rules.
+#include <climits>
 #include <filesystem>
 
 #include "jobs/octet/commands.h"
@@ -38,14 +39,33 @@ std::vector<std::string> in_rank_order(const std::vector<std::string>& hosts, co
   return order_by_leaf(hosts, parse_topology(read_text_file(topology_file).value_or("")));
 }
 
-/// A run of another job, or of none, owns the directory now: nothing there is this job's to read or to write. Prints
-/// that it stops.
+/// A run of another job, or of none, that owns the directory now: nothing there is this job's to read or to write, but
+/// its own launches.
+std::optional<OwnerRecord> another_run(const po::variables_map& values) {
+  const std::string job = values["job"].as<std::string>();
+  const auto owner = ask_owner(values["run-dir"].as<std::string>());
+  if (!owner || owner->gone() || (!job.empty() && owner->owner.job.id == job)) return std::nullopt;
+  return owner->owner;
+}
+
+JobDecision refusal(const std::string& run, const OwnerRecord& owner) {
+  return {JobAction::stop, fmt::format("another run is at work in {}: {}", run, describe(owner))};
+}
+
+/// Prints that the job stops, where it does.
 bool is_another_runs(const po::variables_map& values) {
-  const std::string run = values["run-dir"].as<std::string>(), job = values["job"].as<std::string>();
-  const auto owner = ask_owner(run);
-  if (!owner || owner->gone() || (!job.empty() && owner->owner.job.id == job)) return false;
-  print_decision({JobAction::stop, fmt::format("another run is at work in {}: {}", run, describe(owner->owner))}, {});
-  return true;
+  const auto owner = another_run(values);
+  if (owner) print_decision(refusal(values["run-dir"].as<std::string>(), *owner), {});
+  return owner.has_value();
+}
+
+/// The launch whose script itself was killed: of this job, or of another that Slurm says is over.
+LaunchRecord* lost_launch(LaunchLog& log, const std::string& job) {
+  if (LaunchRecord* mine = log.running(job)) return mine;
+  LaunchRecord* other = log.running_elsewhere(job);
+  if (other == nullptr) return nullptr;
+  const JobLaunch theirs{.cluster = this_launch().cluster, .id = other->launch.job, .restart = INT_MAX};
+  return ask_slurm(theirs).value_or(false) ? other : nullptr;
 }
 
 int before(const po::variables_map& values) {
@@ -61,7 +81,7 @@ int before(const po::variables_map& values) {
   add_preflight(facts, allocation, text("preflight"));
   report_environment(allocation, text("preflight"));
   LaunchLog log(text("run-dir"));
-  if (LaunchRecord* lost = log.running()) {  // the script itself was killed
+  if (LaunchRecord* lost = lost_launch(log, text("job"))) {
     end_launch(*lost, text("run-dir"), "", "");
     lost->action = "restart";
   }
@@ -102,13 +122,30 @@ int refused(const po::variables_map& values) {
   return 0;
 }
 
+/// The launch ended since the directory is another run's. A log that cannot be written is that run's concern.
+int after_refusal(LaunchLog& log, LaunchRecord* record, const std::string& run, const OwnerRecord& owner) {
+  const JobDecision decision = refusal(run, owner);
+  if (record != nullptr) {
+    end_refused(*record, run, decision.reason);
+    try {
+      log.write();
+    } catch (const Error& e) {
+      log::warning("{}", e.what());
+    }
+  }
+  print_decision(decision, {});
+  return 0;
+}
+
 int after(const po::variables_map& values) {
-  if (is_another_runs(values)) return 0;
-  const std::string run = values["run-dir"].as<std::string>();
+  const std::string run = values["run-dir"].as<std::string>(), job = values["job"].as<std::string>();
   JobFacts facts = facts_of(values);
   LaunchLog log(run);
-  LaunchRecord* record = log.running();
-  if (record == nullptr) throw usage_error("job", "{}/job/launches.jsonl: no launch is under way", run);
+  LaunchRecord* record = log.running(job);
+  auto other = another_run(values);
+  if (!other && record != nullptr) other = owner_since(*record, run);
+  if (other) return after_refusal(log, record, run, *other);
+  if (record == nullptr) throw usage_error("job", "{}/job/launches.jsonl: no launch of job {} is under way", run, job);
   const std::string launcher = values["launcher-code"].as<std::string>();
   if (launcher == "none") {
     end_unstarted(*record, run, facts.terminated);

@@ -20,17 +20,19 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json to_json(const LaunchRecord& r) {
-  return {{"job", r.launch.job},
-          {"hosts", r.hosts},
-          {"began", r.began},
-          {"ended", r.ended},
-          {"checkpoint", r.launch.checkpoint},
-          {"checkpoint_after", r.checkpoint_after},
-          {"state", r.launch.state},
-          {"reason", r.launch.reason},
-          {"exit_code", r.launch.exit_code},
-          {"action", r.action},
-          {"status_before", r.status_before}};
+  Json json = {{"job", r.launch.job},
+               {"hosts", r.hosts},
+               {"began", r.began},
+               {"ended", r.ended},
+               {"checkpoint", r.launch.checkpoint},
+               {"checkpoint_after", r.checkpoint_after},
+               {"state", r.launch.state},
+               {"reason", r.launch.reason},
+               {"exit_code", r.launch.exit_code},
+               {"action", r.action},
+               {"status_before", r.status_before}};
+  if (r.owner_before) json["owner_before"] = *r.owner_before;
+  return json;
 }
 
 LaunchRecord from_json(const JsonReader& r) {
@@ -44,7 +46,8 @@ LaunchRecord from_json(const JsonReader& r) {
           .ended = r.text("ended"),
           .checkpoint_after = r.text("checkpoint_after"),
           .action = r.text("action"),
-          .status_before = r.text("status_before")};
+          .status_before = r.text("status_before"),
+          .owner_before = r.contains("owner_before") ? std::optional(r.text("owner_before")) : std::nullopt};
 }
 
 }  // namespace
@@ -63,15 +66,24 @@ LaunchLog::LaunchLog(const std::string& run_dir) : path_(run_dir + "/job/launche
   }
 }
 
-LaunchRecord* LaunchLog::running() {
-  return records_.empty() || !records_.back().action.empty() ? nullptr : &records_.back();
+LaunchRecord* LaunchLog::running(const std::string& job) {
+  const auto last =
+      std::ranges::find(records_.rbegin(), records_.rend(), job, [](const LaunchRecord& r) { return r.launch.job; });
+  return last == records_.rend() || !last->action.empty() ? nullptr : &*last;
+}
+
+LaunchRecord* LaunchLog::running_elsewhere(const std::string& job) {
+  const bool is = !records_.empty() && records_.back().action.empty() && records_.back().launch.job != job;
+  return is ? &records_.back() : nullptr;
 }
 
 int LaunchLog::fruitless() const {
   int count = 0;
-  for (auto r = records_.rbegin(); r != records_.rend(); ++r, ++count) {
+  for (auto r = records_.rbegin(); r != records_.rend(); ++r) {
+    if (r->ended.empty()) continue;
     const bool on_purpose = r->action == "stop" || r->action == "finish" || r->action == "wait";
     if (on_purpose || r->checkpoint_after != r->launch.checkpoint) break;
+    ++count;
   }
   return count;
 }

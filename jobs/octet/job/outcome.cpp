@@ -8,6 +8,7 @@
 #include "src/base/files.h"
 #include "src/cluster/host_list.h"
 #include "src/metrics/status.h"
+#include "src/owner/owner_file.h"
 
 namespace octet {
 namespace {
@@ -16,19 +17,32 @@ std::string status_of(const std::string& run_dir) {
   return run_dir + "/status.json";
 }
 
-std::string failure_of(const std::string& run_dir) {
+/// What the ranks of a job leave: a job that was refused the directory must not speak for the one that has it.
+std::string failure_of(const std::string& run_dir, const std::string& job) {
+  return fmt::format("{}/job/failure-{}.txt", run_dir, job);
+}
+
+/// The same of a script that an older version wrote.
+std::string shared_failure_of(const std::string& run_dir) {
   return run_dir + "/job/failure.txt";
 }
 
-/// "CODE MESSAGE" of the first rank that failed.
-void read_failure(const std::string& run_dir, RunStatus& status) {
-  std::istringstream text(read_text_file(failure_of(run_dir)).value_or(""));
+/// "CODE MESSAGE" of the first rank of a job that failed.
+void read_failure(const std::string& run_dir, const std::string& job, RunStatus& status) {
+  auto left = read_text_file(failure_of(run_dir, job));
+  if (!left) left = read_text_file(shared_failure_of(run_dir));
+  std::istringstream text(left.value_or(""));
   int code = 0;
   std::string reason;
   if (text >> code && std::getline(text >> std::ws, reason)) {
     status.exit_code = code;
     status.reason = reason;
   }
+}
+
+std::string owner_name(const std::string& run_dir) {
+  const auto owner = read_owner(run_dir);
+  return owner ? owner->name : "";
 }
 
 /// "12:00:00 E TEXT", as src/base/log.h writes errors.
@@ -50,14 +64,14 @@ std::string last_words(const std::string& said) {
   return of_nodes + error;
 }
 
-RunStatus completed(RunStatus status, const std::string& run_dir, const std::string& launcher_code,
-                    const std::string& said) {
+RunStatus completed(RunStatus status, const std::string& run_dir, const std::string& job,
+                    const std::string& launcher_code, const std::string& said) {
   status.state = "failed";
   status.exit_code = static_cast<int>(ExitCode::lost_peer);
   status.reason = "no rank could say why: rank 0 was killed, or its node was lost";
   if (!launcher_code.empty()) status.reason += fmt::format(" (the launcher ended with {})", launcher_code);
   status.reason += last_words(said);
-  read_failure(run_dir, status);
+  read_failure(run_dir, job, status);
   return status;
 }
 
@@ -65,12 +79,15 @@ RunStatus completed(RunStatus status, const std::string& run_dir, const std::str
 
 LaunchRecord begin_launch(const std::string& run_dir, const std::string& job, const std::string& hosts) {
   std::error_code ignored;
-  std::filesystem::remove(failure_of(run_dir), ignored);
+  for (const std::string& file : {failure_of(run_dir, job), shared_failure_of(run_dir)}) {
+    std::filesystem::remove(file, ignored);
+  }
   const RunStatus status = read_status(status_of(run_dir)).value_or(RunStatus{});
   return {.launch = {.job = job, .checkpoint = status.checkpoint},
           .hosts = hosts,
           .began = utc_now(),
-          .status_before = read_text_file(status_of(run_dir)).value_or("")};
+          .status_before = read_text_file(status_of(run_dir)).value_or(""),
+          .owner_before = owner_name(run_dir)};
 }
 
 LaunchRecord not_begun(const std::string& run_dir, const std::string& job, const JobDecision& decision) {
@@ -88,7 +105,7 @@ void end_launch(LaunchRecord& record, const std::string& run_dir, const std::str
   RunStatus status = read_status(status_of(run_dir)).value_or(RunStatus{});
   const bool silent = status.state.empty() || status.state == "running";
   if (silent || read_text_file(status_of(run_dir)).value_or("") == record.status_before) {
-    status = completed(status, run_dir, launcher_code, said);
+    status = completed(status, run_dir, record.launch.job, launcher_code, said);
     write_status(status_of(run_dir), status);
   }
   record.launch.state = status.state;
@@ -96,6 +113,22 @@ void end_launch(LaunchRecord& record, const std::string& run_dir, const std::str
   record.launch.exit_code = status.exit_code;
   record.checkpoint_after = status.checkpoint;
   record.ended = utc_now();
+}
+
+std::optional<OwnerRecord> owner_since(const LaunchRecord& record, const std::string& run_dir) {
+  const auto owner = read_owner(run_dir);
+  const bool is_new = owner && record.owner_before && *record.owner_before != owner->name;
+  return is_new && owner->job.id != record.launch.job ? owner : std::nullopt;
+}
+
+void end_refused(LaunchRecord& record, const std::string& run_dir, const std::string& reason) {
+  const RunStatus status = read_status(status_of(run_dir)).value_or(RunStatus{});
+  record.launch.state = "failed";
+  record.launch.reason = reason;
+  record.launch.exit_code = static_cast<int>(ExitCode::usage);
+  record.checkpoint_after = status.checkpoint;
+  record.ended = utc_now();
+  record.action = name_of(JobAction::stop);
 }
 
 void end_unstarted(LaunchRecord& record, const std::string& run_dir, bool terminated) {

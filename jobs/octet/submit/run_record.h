@@ -15,7 +15,8 @@ struct JobRecord {
 };
 
 /// The name of a run's jobs: that of its directory and a sign that tells runs with equal names apart, since jobs of one
-/// name wait for each other. It has no comma: squeue takes --name as a list.
+/// name wait for each other. Of its canonical path: two paths to one directory are one run. It has no comma: squeue
+/// takes --name as a list.
 std::string job_name(const std::string& run_dir);
 
 /// Appends a line.

@@ -138,11 +138,30 @@ void check_characters(const std::string& run_dir) {
   }
 }
 
+/// Says whether the run directory is the one that its submitted.yaml was written in, by whatever path: neither a copy
+/// of it nor renamed.
+bool is_where_it_was(const std::string& run_dir) {
+  const std::string file = run_dir + "/submitted.yaml";
+  const auto text = read_text_file(file);
+  if (!text) return false;
+  const auto options = flat_yaml(*text, file);
+  const auto there = options.find("run.dir");
+  std::error_code error;
+  return there != options.end() && fs::equivalent(there->second, run_dir, error);
+}
+
+/// The name that the run's jobs have already, since those wait for each other; else by the path that all paths lead to.
+std::string name_of_jobs(const std::string& run_dir) {
+  const std::vector<JobRecord> jobs = recorded_jobs(run_dir);
+  const bool has_name = !jobs.empty() && jobs.back().name.find(',') == std::string::npos && is_where_it_was(run_dir);
+  return has_name ? jobs.back().name : job_name(fs::weakly_canonical(run_dir));
+}
+
 JobScript job_of(const SubmitOptions& o, const ClusterProfile& profile, const std::string& run_dir) {
   check_characters(run_dir);
   JobScript job;
   job.profile = profile;
-  job.name = job_name(run_dir);
+  job.name = name_of_jobs(run_dir);
   job.run_dir = run_dir;
   job.run_config = run_dir + "/submitted.yaml";
   job.working_dir = fs::current_path();
