@@ -235,10 +235,10 @@ TEST_F(Submit, StatusCancelAndLogs) {
   }
 
   const std::string name = name_of("101");
-  write_bytes(fake / "queue", fmt::format("101|RUNNING, 1:00 of 30:00, 2 nodes v[1-2]|{}\n"
-                                          "102|PENDING, 0:00 of 30:00, 2 nodes (Dependency)|{}\n"
-                                          "103|PENDING, 0:00 of 30:00, 2 nodes (Dependency)|another-{}\n",
-                                          name, name, name));
+  write_bytes(fake / "queue", fmt::format("101|RUNNING, 1:00 of 30:00, 2 nodes v[1-2]|{0}|{1}/job.sh\n"
+                                          "102|PENDING, 0:00 of 30:00, 2 nodes (Dependency)|{0}|{1}/job.sh\n"
+                                          "103|PENDING, 0:00 of 30:00, 2 nodes (Dependency)|another-{0}|{1}/job.sh\n",
+                                          name, file("")));
   write_bytes(fake / "accounts", "100|COMPLETED|0:0|00:10:00\n");
   write_bytes(file("job-101.out"), "one\ntwo\nthree\n");
   write_bytes(file("metrics.jsonl"),
@@ -270,7 +270,9 @@ TEST_F(Submit, NamesOfJobsHaveNoComma) {
   std::string records = read_bytes(file("jobs.jsonl"));
   const std::string old = "lr=1e-3,wd=0.1-ab12";
   write_bytes(file("jobs.jsonl"), records.replace(records.find(name), name.size(), old));
-  write_bytes(fake / "queue", fmt::format("101|RUNNING, |{}\n102|PENDING, |{}\n103|PENDING, |lr=1e-3\n", old, name));
+  write_bytes(
+      fake / "queue",
+      fmt::format("101|RUNNING, |{}|(null)\n102|PENDING, |{}|(null)\n103|PENDING, |lr=1e-3|(null)\n", old, name));
   const CommandResult cancelled = submit("cancel " + directory);
   EXPECT_EQ(cancelled.exit_code, 0) << cancelled.all();
   expect_in("scancel 101 102\n", read("calls"));

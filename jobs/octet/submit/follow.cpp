@@ -65,17 +65,27 @@ struct QueuedJob {
   std::string text;  ///< its state, for a person
 };
 
-/// Says whether a job is of the run: it has a name of one of its jobs. The names alone are compared, since squeue
-/// refuses the numbers of jobs that it has forgotten, does not know those that a job's script has submitted itself, and
-/// takes a name with a comma, which older runs have, for two.
-bool is_of(const Run& run, const std::string& name) {
-  return std::ranges::find(run.jobs, name, &JobRecord::name) != run.jobs.end();
+/// Says whether a folder is the directory of another run that was submitted.
+bool is_another_run(const Run& run, const fs::path& folder) {
+  std::error_code error;
+  return fs::exists(folder / "jobs.jsonl", error) && !fs::equivalent(folder, run.path, error);
+}
+
+/// Says whether a job with "NAME|SCRIPT" is of the run: it has a name of one of its jobs, and its script is not in
+/// another run's directory, as where this one is a copy. The names alone are compared, since squeue refuses the numbers
+/// of jobs that it has forgotten, does not know those that a job's script has submitted itself, and takes a name with a
+/// comma, which older runs have, for two.
+bool is_of(const Run& run, const std::string& text) {
+  return std::ranges::any_of(run.jobs, [&](const JobRecord& job) {
+    return text.starts_with(job.name + "|") &&
+           !is_another_run(run, fs::path(text.substr(job.name.size() + 1)).parent_path());
+  });
 }
 
 std::vector<QueuedJob> queued(const Run& run) {
   std::vector<QueuedJob> out;
   for (const std::string& line :
-       lines_of(run_or_throw({"squeue", "--me", "--noheader", "--format=%i|%T, %M of %l, %D nodes %R|%j"}))) {
+       lines_of(run_or_throw({"squeue", "--me", "--noheader", "--format=%i|%T, %M of %l, %D nodes %R|%j|%o"}))) {
     const std::size_t id = line.find('|'), text = line.find('|', id + 1);
     if (text == std::string::npos || !is_of(run, line.substr(text + 1))) continue;
     out.push_back({line.substr(0, id), line.substr(id + 1, text - id - 1)});

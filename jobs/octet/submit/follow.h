@@ -10,7 +10,7 @@ namespace octet::submit {
 
 /// Jobs as squeue and sacct show them where they are, status.json, the last line of metrics.jsonl, where the log is.
 int run_status(const std::vector<std::string>& arguments);
-/// scancel of all jobs of the run that wait or run.
+/// scancel of all jobs of the run that wait or run, and of no other run's.
 int run_cancel(const std::vector<std::string>& arguments);
 /// The end of the newest job's output, by tail.
 int run_logs(const std::vector<std::string>& arguments);

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 
+#include "src/base/log.h"
 #include "src/base/options/arguments.h"
 #include "src/base/options/document.h"
 #include "src/base/options/text.h"
@@ -67,6 +68,7 @@ void declare(Schema& schema, SubmitOptions& o) {
 /// The words of a command line by whom they are for.
 struct Words {
   std::vector<const char*> own = {"octet submit"}, run = {"octet submit"};
+  std::size_t file = 0;  ///< which one of `run` is no option and no value of one; 0: none
 };
 
 Error unknown_option(const std::string& word, const std::string& name, const std::vector<std::string>& own,
@@ -95,22 +97,39 @@ Words distribute(const Schema& own, const Schema& run, const std::vector<std::st
       throw unknown_option(word, name, names, run_names);
     }
     auto& words = is_own ? out.own : out.run;
+    if (!is_option) out.file = words.size();
     words.push_back(word.c_str());
     if (takes_next) words.push_back(arguments[++i].c_str());
   }
   return out;
 }
 
+bool is_folder(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
 /// A run directory stands for the file that its first submission left there.
 std::string run_file(const std::string& word) {
   std::error_code error;
-  if (!std::filesystem::is_directory(word, error)) return word;
+  if (!is_folder(word)) return word;
   std::string file = word + "/submitted.yaml";
   if (std::filesystem::is_regular_file(file, error)) return file;
   throw usage_error(
       "submit",
       "{}: is a folder without submitted.yaml, expected a run's YAML file or the directory of a run that was submitted",
       word);
+}
+
+/// Trains in the run directory that was given, also where it has been renamed or copied since its submitted.yaml was
+/// written: the path in there leads nowhere now, or to another run.
+void stay_in(const std::string& given, CommandLine& run) {
+  std::string& named = run.config.run_dir;
+  std::error_code error;
+  if (std::filesystem::equivalent(named, given, error)) return;
+  log::warning("{}: its submitted.yaml says run.dir = {}, so it was renamed or copied; the run goes on where it is now",
+               given, in_quotes(named));
+  named = given;
 }
 
 /// What stands for a key of the profile, beside --cluster.KEY of the same.
@@ -168,11 +187,13 @@ SubmitCommand parse_submit(const std::vector<std::string>& given) {
   if (out.action != SubmitCommand::Action::submit) return out;
 
   check(out.options);
-  const std::string file = parse_arguments(run, {}, static_cast<int>(words.run.size()), words.run.data()).file;
-  const std::string resolved = file.empty() ? "" : run_file(file);
-  std::ranges::replace_if(
-      words.run, [&](const char* word) { return !file.empty() && word == file; }, resolved.c_str());
+  const Arguments asked = parse_arguments(run, {}, static_cast<int>(words.run.size()), words.run.data());
+  const std::string resolved = run_file(asked.file);
+  if (!asked.file.empty()) words.run[words.file] = resolved.c_str();
   out.run = parse_command_line(static_cast<int>(words.run.size()), words.run.data());
+  const bool says_where =
+      std::ranges::count(asked.overrides, "run.dir", &std::pair<std::string, std::string>::first) > 0;
+  if (is_folder(asked.file) && !says_where) stay_in(asked.file, out.run);
   return out;
 }
 

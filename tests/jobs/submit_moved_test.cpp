@@ -1,0 +1,115 @@
+#include "src/metrics/status.h"
+#include "tests/jobs/submit_fixture.h"
+
+namespace octet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A run directory that was renamed or copied after its first submission, which noted the path of then.
+class SubmitMoved : public Submit {
+ protected:
+  void SetUp() override {
+    Submit::SetUp();
+    ASSERT_EQ(submit_run("--train.steps 3 --checkpoint.interval 3").exit_code, 0);
+    there = workplace() / directory;
+  }
+  CommandResult submit_there(const std::string& more = "") const {
+    return submit(fmt::format("{} --cluster local --nodes 2 {}", directory, more));
+  }
+  void rename() {
+    directory += "-renamed";
+    fs::rename(there, workplace() / directory);
+  }
+  void copy() {
+    directory += "-copied";
+    fs::copy(there, workplace() / directory, fs::copy_options::recursive);
+  }
+  /// Where the last job trains.
+  void expect_trains_in(const std::string& folder, const std::string& job) const {
+    const std::string script = read("job-" + job + ".sh");
+    for (const std::string& line : {"run_dir=" + folder, "run_config=" + folder + "/submitted.yaml",
+                                    "#SBATCH --output=" + folder + "/job-%j.out"}) {
+      EXPECT_EQ(lines_with(line, script), 1) << line << "\n" << script;
+    }
+  }
+
+  std::string there;  ///< of the first submission
+};
+
+TEST_F(SubmitMoved, ARenamedRunGoesOnWhereItIs) {
+  const std::string trained = fmt::format("cd / && OMP_NUM_THREADS=1 mpiexec -n 2 {} ", octet_train);
+  ASSERT_EQ(run_command(trained + there + "/submitted.yaml", 120).exit_code, 0);
+  rename();
+  const std::string here = workplace() / directory;
+  const CommandResult r = submit_there("--train.steps 5");
+  ASSERT_EQ(r.exit_code, 0) << r.all();
+  const std::string warning =
+      fmt::format("{}: its submitted.yaml says run.dir = \"{}\", so it was renamed or copied", directory, there);
+  EXPECT_EQ(lines_with(warning, r.err), 1) << r.err;
+  expect_trains_in(here, "102");
+  const std::string options = fmt::format("--run.dir={} --train.steps=5", here);
+  expect_in("train_options=(" + options + ")\n", read("job-102.sh"));
+  const CommandResult more = run_command(trained + here + "/submitted.yaml " + options, 120);
+  EXPECT_EQ(more.exit_code, 0) << more.all();
+  EXPECT_EQ(lines_with("\"step\":", read_bytes(file("metrics.jsonl"))), 5) << "not from the first step";
+  EXPECT_FALSE(fs::exists(there));
+}
+
+TEST_F(SubmitMoved, ACopyLeavesTheOriginalAlone) {
+  copy();
+  const CommandResult r = submit_there();
+  ASSERT_EQ(r.exit_code, 0) << r.all();
+  expect_in(there, r.err);
+  expect_trains_in(workplace() / directory, "102");
+  EXPECT_NE(name_of("101"), name_of("102")) << "they would wait for each other";
+  EXPECT_EQ(lines_with("\"id\"", read_bytes(there + "/jobs.jsonl")), 1);
+}
+
+TEST_F(SubmitMoved, AnotherPathToTheDirectoryIsNoMove) {
+  fs::create_directory_symlink(there, there + "-link");
+  directory += "-link";
+  const CommandResult r = submit_there();
+  ASSERT_EQ(r.exit_code, 0) << r.all();
+  expect_not_in("was renamed", r.err);
+  expect_trains_in(there, "102");
+}
+
+/// The same word stands for a file and for a value.
+TEST_F(SubmitMoved, TheDirectoryMayBeSaidTwice) {
+  for (const char* form : {"--run.dir {}", "--run.dir={}"}) {
+    const CommandResult same = submit_there(fmt::format(fmt::runtime(form), directory));
+    EXPECT_EQ(same.exit_code, 0) << same.all();
+    expect_trains_in(there, read("last").substr(0, 3));
+  }
+  rename();
+  const CommandResult renamed = submit_there("--run.dir " + directory);
+  EXPECT_EQ(renamed.exit_code, 0) << renamed.all();
+  expect_trains_in(workplace() / directory, "104");
+}
+
+/// The run's settings, in a directory of their own.
+TEST_F(SubmitMoved, AnotherDirectoryIsTakenWhereItIsSaid) {
+  const CommandResult r = submit_there("--run.dir " + directory + "-other");
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  expect_not_in("was renamed", r.err);
+  expect_trains_in(there + "-other", "102");
+}
+
+/// A copy has the numbers and names of the original's jobs.
+TEST_F(SubmitMoved, ACopyFindsNoJobsOfTheOriginal) {
+  write_bytes(fake / "queue", fmt::format("101|RUNNING, |{}|{}/job.sh\n", name_of("101"), there));
+  const std::string original = directory;
+  copy();
+  expect_not_in("RUNNING", submit("status " + directory).out);
+  expect_in("no job of", submit("cancel " + directory).out);
+  expect_in("101 RUNNING", submit("status " + original).out);
+  // Of a directory that was renamed the jobs name the path of then.
+  fs::remove_all(workplace() / directory);
+  directory = original;
+  rename();
+  expect_in("cancelled 101", submit("cancel " + directory).out);
+}
+
+}  // namespace
+}  // namespace octet::test
