@@ -95,6 +95,13 @@ TEST(Permutation, KeepsItsValues) {
             (std::vector<std::uint64_t>{7, 9, 6, 3, 8, 4, 5, 1, 0, 2}));
 }
 
+// The examples of docs/data.md, "The order of samples".
+TEST(Permutation, IsWhatTheDocumentationSays) {
+  const RandomKey split{0, RandomPurpose::data_split, 0};
+  EXPECT_EQ(random_bits(split, 0), 0x8f1a3087f2237f09u);
+  EXPECT_EQ(whole(Permutation(split, 10)), (std::vector<std::uint64_t>{8, 7, 0, 2, 1, 5, 6, 4, 3, 9}));
+}
+
 TEST(Permutation, RefusesWhatItCannotMap) {
   EXPECT_THROW(Permutation(key_of(1), 0), Error);
   EXPECT_THROW(Permutation(key_of(1), 10)(10), Error);
