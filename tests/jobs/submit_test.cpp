@@ -141,19 +141,37 @@ TEST_F(Submit, ChainsJobsOfOneName) {
   expect_in("#SBATCH --dependency=singleton\n", read("job-101.sh"));
 }
 
+/// As with a limit of jobs in the queue.
+TEST_F(Submit, AChainOfWhichSlurmTakesSomeJobsIsOne) {
+  const std::string three = "--chain 3 --checkpoint.interval 5";
+  const CommandResult one = submit_run(three, "FAKE_MOST=101");
+  EXPECT_EQ(one.exit_code, 64);
+  expect_in("sbatch --parsable " + (workplace() / directory), one.err);
+  expect_in("QOSMaxSubmitJobPerUserLimit\nSlurm has taken 1 of the chain's 3 jobs: 101. ", one.err);
+  EXPECT_EQ(lines_with("\"id\":\"101\"", read_bytes(file("jobs.jsonl"))), 1);
+  EXPECT_FALSE(has("job/chains.txt")) << "a job alone is no chain";
+
+  const CommandResult two = submit_run(three, "FAKE_MOST=103");
+  EXPECT_EQ(two.exit_code, 64);
+  expect_in("Slurm has taken 2 of the chain's 3 jobs: 102, 103. ", two.err);
+  expect_in(fmt::format("`octet submit cancel {}`", workplace() / directory), two.err);
+  expect_in("the same command with --chain 1 adds the rest", two.err);
+  EXPECT_EQ(read_bytes(file("job/chains.txt")), "102 103\n") << "a stop of the one ends the other";
+
+  const CommandResult none = submit_run(three, "FAKE_MOST=103");
+  EXPECT_EQ(none.exit_code, 64);
+  expect_not_in("of the chain's", none.err);
+
+  ASSERT_EQ(submit_run(three).exit_code, 0);
+  expect_in("\n104 105 106\n", read_bytes(file("job/chains.txt")));
+}
+
 TEST_F(Submit, ShowsWhatSlurmSaidAndWhatWasRun) {
   const CommandResult refused = submit_run("", "FAKE_REFUSE=1");
   EXPECT_EQ(refused.exit_code, 64);
   expect_in("invalid partition specified: main", refused.err);
   expect_in("sbatch --test-only < job.sh", refused.err);
   EXPECT_FALSE(std::filesystem::exists(workplace() / directory));
-
-  const CommandResult half = submit_run("--chain 3 --checkpoint.interval 5", "FAKE_MOST=101");
-  EXPECT_EQ(half.exit_code, 64);
-  expect_in("QOSMaxSubmitJobPerUserLimit", half.err);
-  expect_in("sbatch --parsable " + (workplace() / directory), half.err);
-  expect_in("submitted before: 101", half.err);
-  EXPECT_EQ(lines_with("\"id\":\"101\"", read_bytes(file("jobs.jsonl"))), 1);
 
   const CommandResult old = submit_run("", "FAKE_VERSION=20.11.9");
   EXPECT_EQ(old.exit_code, 64);

@@ -46,8 +46,10 @@ std::string run_or_throw(const std::vector<std::string>& words) {
   if (const std::string why = why_no_slurm_conf(); !why.empty()) throw usage_error("submit", "{}", why);
   const ProgramResult result = run_program(words, slurm_patience);
   if (result.succeeded()) return result.out;
-  throw usage_error("submit", "{}\n  it was run as: {}\n  it said: {}{}", ending(result, words.at(0)),
-                    command_text(words), result.err, result.out);
+  std::string said = result.err + result.out;
+  said.erase(said.find_last_not_of('\n') + 1);
+  throw usage_error("submit", "{}\n  it was run as: {}\n  it said: {}", ending(result, words.at(0)),
+                    command_text(words), said);
 }
 
 }  // namespace octet::submit

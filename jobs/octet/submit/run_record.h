@@ -22,7 +22,8 @@ std::string job_name(const std::string& run_dir);
 /// Appends a line.
 void record_job(const std::string& run_dir, const JobRecord& job);
 
-/// Notes the jobs of one chain, for their scripts: a line of RUN/job/chains.txt.
+/// Notes the jobs of one chain so far, for their scripts: a line of RUN/job/chains.txt, which has those of an earlier
+/// line of the chain too.
 void record_chain(const std::string& run_dir, const std::vector<std::string>& ids);
 
 /// Oldest first; empty where none was submitted. Usage error for a damaged file.

@@ -214,7 +214,7 @@ std::vector<PlannedFile> Submission::files(std::int64_t chain) const {
   out.push_back({"cluster.yaml", to_yaml(job.profile)});
   out.push_back({"job.sh", script, true});
   out.push_back({"jobs.jsonl", "", false, fmt::format("a line more for each of {} job(s), with its number", chain)});
-  if (chain > 1) out.push_back({"job/chains.txt", "", false, "a line more: the numbers of the chain's jobs"});
+  if (chain > 1) out.push_back({"job/chains.txt", "", false, "lines more: the numbers of the chain's jobs so far"});
   return out;
 }
 

@@ -65,6 +65,17 @@ std::string job_id(const std::string& printed) {
   throw internal_error("submit", "sbatch --parsable printed \"{}\", expected the number of a job", printed);
 }
 
+/// Of a chain whose first jobs Slurm has taken: they stay in the queue, since they go on with the run.
+Error cut_short(const Error& refusal, const std::vector<std::string>& ids, const Submission& s, std::int64_t chain) {
+  return {
+      refusal.code(),
+      fmt::format("{}\nSlurm has taken {} of the chain's {} jobs: {}. They train the run without the rest. `{}` ends "
+                  "them; the same command with --chain {} adds the rest, once Slurm takes more",
+                  refusal.what(), ids.size(), chain, fmt::join(ids, ", "),
+                  command_text({"octet", "submit", "cancel", s.job.run_dir}), chain - std::ssize(ids))};
+}
+
+/// Each job is noted as soon as Slurm has it.
 std::vector<std::string> submit_jobs(const Submission& s, const SubmitOptions& o) {
   std::vector<std::string> ids;
   for (std::int64_t link = 0; link < o.chain; ++link) {
@@ -73,13 +84,13 @@ std::vector<std::string> submit_jobs(const Submission& s, const SubmitOptions& o
     words.push_back(s.job.run_dir + "/job.sh");
     try {
       ids.push_back(job_id(run_or_throw(words)));
-    } catch (const Error&) {
-      if (!ids.empty()) log::error("submitted before: {}", fmt::join(ids, ", "));
-      throw;
+    } catch (const Error& refusal) {
+      if (ids.empty()) throw;
+      throw cut_short(refusal, ids, s, o.chain);
     }
     record_job(s.job.run_dir, {.id = ids.back(), .name = s.job.name, .cluster = s.job.profile.name, .nodes = o.nodes});
+    if (ids.size() > 1) record_chain(s.job.run_dir, ids);
   }
-  if (o.chain > 1) record_chain(s.job.run_dir, ids);
   return ids;
 }
 
