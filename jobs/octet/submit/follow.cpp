@@ -12,7 +12,7 @@
 
 #include "jobs/octet/commands.h"
 #include "jobs/octet/submit/program.h"
-#include "jobs/octet/submit/run_record.h"
+#include "jobs/octet/submit/submitted_run.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/cluster/slurm_job.h"
@@ -25,24 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 namespace po = boost::program_options;
-
-/// A run directory and the jobs that were submitted for it.
-struct Run {
-  std::string path;
-  std::vector<JobRecord> jobs;
-};
-
-/// `by_hand`: or of a run that was started without a job.
-Run open_run(const std::string& path, bool by_hand = false) {
-  Run run{.path = fs::absolute(path).lexically_normal(), .jobs = recorded_jobs(path)};
-  if (run.path.ends_with('/')) run.path.pop_back();
-  if (!run.jobs.empty() || (by_hand && fs::exists(run.path + "/status.json"))) return run;
-  if (by_hand) {
-    throw usage_error("submit", "{}: found neither jobs.jsonl nor status.json, expected the directory of a run", path);
-  }
-  throw usage_error("submit", "{}: found no jobs.jsonl, expected the directory of a run that octet submit submitted",
-                    path);
-}
 
 std::string ids(const std::vector<JobRecord>& jobs) {
   std::string out;
@@ -59,67 +41,46 @@ std::vector<std::string> lines_of(const std::string& text) {
   return out;
 }
 
-/// A job that waits or runs.
-struct QueuedJob {
-  std::string id;
-  std::string text;  ///< its state, for a person
-};
-
-/// Says whether a folder is the directory of another run that was submitted.
-bool is_another_run(const Run& run, const fs::path& folder) {
-  std::error_code error;
-  return fs::exists(folder / "jobs.jsonl", error) && !fs::equivalent(folder, run.path, error);
-}
-
-/// Says whether a job with "NAME|SCRIPT" is of the run: it has a name of one of its jobs, and its script is not in
-/// another run's directory, as where this one is a copy. The names alone are compared, since squeue refuses the numbers
-/// of jobs that it has forgotten, does not know those that a job's script has submitted itself, and takes a name with a
-/// comma, which older runs have, for two.
-bool is_of(const Run& run, const std::string& text) {
-  return std::ranges::any_of(run.jobs, [&](const JobRecord& job) {
-    return text.starts_with(job.name + "|") &&
-           !is_another_run(run, fs::path(text.substr(job.name.size() + 1)).parent_path());
-  });
-}
-
-std::vector<QueuedJob> queued(const Run& run) {
-  std::vector<QueuedJob> out;
-  for (const std::string& line :
-       lines_of(run_or_throw({"squeue", "--me", "--noheader", "--format=%i|%T, %M of %l, %D nodes %R|%j|%o"}))) {
-    const std::size_t id = line.find('|'), text = line.find('|', id + 1);
-    if (text == std::string::npos || !is_of(run, line.substr(text + 1))) continue;
-    out.push_back({line.substr(0, id), line.substr(id + 1, text - id - 1)});
-  }
-  return out;
-}
-
 /// Jobs that were cancelled while they waited: neither the queue nor the run directory has anything of them. Slurm
 /// remembers a job for a few minutes.
-void print_unbegun(const Run& run) {
+void print_unbegun(const SubmittedRun& run) {
   if (find_program("scontrol").empty()) return;
   for (const JobRecord& job : run.jobs) {
     if (fs::exists(run.path + "/job-" + job.id + ".out")) continue;
-    const ProgramResult said = run_program({"scontrol", "show", "job", job.id}, slurm_patience);
+    const ProgramResult said = run_program({"scontrol", "show", "job", job.id}, onlooker_patience());
+    if (said.timed_out) return;
     if (said.succeeded() && parse_slurm_job(said.out).cancelled_unbegun) {
       log::out("         {} was cancelled before it began", job.id);
     }
   }
 }
 
-void print_jobs(const Run& run) {
-  if (run.jobs.empty()) return log::out("jobs     none: it was started by hand");
-  log::out("jobs     {}", ids(run.jobs));
-  print_unbegun(run);
-  if (!find_program("squeue").empty()) {
-    for (const QueuedJob& job : queued(run)) log::out("         {} {}", job.id, job.text);
-  }
-  if (find_program("sacct").empty()) return;
-  // Not every cluster keeps accounts: its refusal is no error here.
+/// Not every cluster keeps accounts: its refusal is no error here.
+void print_accounts(const SubmittedRun& run) {
   const ProgramResult accounts = run_program({"sacct", "--noheader", "--parsable2", "--allocations",
                                               "--jobs=" + ids(run.jobs), "--format=JobID,State,ExitCode,Elapsed"},
-                                             slurm_patience);
+                                             onlooker_patience());
   if (!accounts.succeeded()) return;
   for (const std::string& line : lines_of(accounts.out)) log::out("         {}", line);
+}
+
+/// Returns the exit code of a program that wanted to know: not 0 where Slurm did not answer, which is told.
+ExitCode print_jobs(const SubmittedRun& run) {
+  if (run.jobs.empty()) {
+    log::out("jobs     none: it was started by hand");
+    return ExitCode::finished;
+  }
+  log::out("jobs     {}", ids(run.jobs));
+  const bool is_slurm_here = !find_program("squeue").empty();
+  const Queue queue = is_slurm_here ? ask_queue(run, onlooker_patience()) : Queue{};
+  if (queue.answer.is_there()) {
+    print_unbegun(run);
+    for (const QueuedJob& job : queue.jobs) log::out("         {} {}", job.id, job.text);
+  } else {
+    log::out("         Slurm did not answer (docs/problems.md, \"Slurm does not answer\"): {}", queue.answer.silence);
+  }
+  print_accounts(run);
+  return queue.answer.code;
 }
 
 std::string last_line(const std::string& path) {
@@ -129,7 +90,7 @@ std::string last_line(const std::string& path) {
   return last;
 }
 
-nlohmann::json last_metrics(const Run& run) {
+nlohmann::json last_metrics(const SubmittedRun& run) {
   return nlohmann::json::parse(last_line(run.path + "/metrics.jsonl"), nullptr, false);
 }
 
@@ -156,7 +117,7 @@ void print_owner(const std::optional<OwnerStanding>& owner) {
 }
 
 /// The status is written when a run begins, saves and ends; while it trains its metrics know of later steps.
-void print_status(const Run& run, const nlohmann::json& metrics) {
+void print_status(const SubmittedRun& run, const nlohmann::json& metrics) {
   const auto owner = ask_owner(run.path);
   print_owner(owner);
   auto status = read_status(run.path + "/status.json");
@@ -169,7 +130,7 @@ void print_status(const Run& run, const nlohmann::json& metrics) {
 }
 
 /// Output of the job that wrote last, also of one that the script or sbatch itself submitted; empty if none has begun.
-std::string newest_log(const Run& run) {
+std::string newest_log(const SubmittedRun& run) {
   std::string newest;
   fs::file_time_type time;
   std::error_code error;
@@ -184,6 +145,12 @@ std::string newest_log(const Run& run) {
   return newest;
 }
 
+Error not_cancelled(const SubmittedRun& run, const SlurmAnswer& answer) {
+  return {answer.code, fmt::format("[submit] Slurm did not cancel (docs/problems.md, \"Slurm does not answer\"): {}; "
+                                   "jobs of {} may still wait or run, try again later",
+                                   answer.silence, run.path)};
+}
+
 }  // namespace
 
 int run_status(const std::vector<std::string>& arguments) {
@@ -191,15 +158,15 @@ int run_status(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   options.add_options()("run", po::value(&path)->required(), "run directory");
   if (!parse_arguments(arguments, "usage: octet submit status RUN_DIR\n", options, "run", 1)) return 0;
-  const Run run = open_run(path, true);
+  const SubmittedRun run = open_run(path, true);
   log::out("run      {}", run.path);
-  print_jobs(run);
+  const ExitCode answered = print_jobs(run);
   const nlohmann::json metrics = last_metrics(run);
   print_status(run, metrics);
   print_metrics(metrics);
   const std::string log = newest_log(run);
   log::out("log      {}", !log.empty() ? log : run.jobs.empty() ? "that of whoever started it" : "none yet");
-  return 0;
+  return static_cast<int>(answered);
 }
 
 int run_cancel(const std::vector<std::string>& arguments) {
@@ -207,16 +174,19 @@ int run_cancel(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   options.add_options()("run", po::value(&path)->required(), "run directory");
   if (!parse_arguments(arguments, "usage: octet submit cancel RUN_DIR\n", options, "run", 1)) return 0;
-  const Run run = open_run(path);
+  const SubmittedRun run = open_run(path);
+  const Queue queue = ask_queue(run, slurm_patience);
+  if (!queue.answer.is_there()) throw not_cancelled(run, queue.answer);
   std::vector<std::string> jobs;
-  for (const QueuedJob& job : queued(run)) jobs.push_back(job.id);
+  for (const QueuedJob& job : queue.jobs) jobs.push_back(job.id);
   if (jobs.empty()) {
     log::out("no job of {} waits or runs", run.path);
     return 0;
   }
   std::vector<std::string> words = {"scancel"};
   words.insert(words.end(), jobs.begin(), jobs.end());  // at once: else the next of a chain could begin
-  run_or_throw(words);
+  const SlurmAnswer done = ask_controller(words, slurm_patience);
+  if (!done.is_there()) throw not_cancelled(run, done);
   log::out("cancelled {}", fmt::join(jobs, ", "));
   return 0;
 }
@@ -231,7 +201,7 @@ int run_logs(const std::vector<std::string>& arguments) {
   const auto values = parse_arguments(arguments, "usage: octet submit logs RUN_DIR [OPTIONS]\n", options, "run", 1);
   if (!values) return 0;
   if (lines < 0) throw usage_error("submit", "--lines is {}; expected at least 0", lines);
-  const Run run = open_run(path);
+  const SubmittedRun run = open_run(path);
   const std::string log = newest_log(run);
   if (log.empty())
     throw usage_error("submit", "no job of {} has begun: there is no {}/job-{}.out", run.path, run.path,

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <sstream>
 
-#include "src/base/error.h"
 #include "src/cluster/shell_text.h"
 
 namespace octet::submit {
@@ -50,6 +49,19 @@ std::string run_or_throw(const std::vector<std::string>& words) {
   said.erase(said.find_last_not_of('\n') + 1);
   throw usage_error("submit", "{}\n  it was run as: {}\n  it said: {}", ending(result, words.at(0)),
                     command_text(words), said);
+}
+
+double onlooker_patience() {
+  const char* for_tests = std::getenv("OCTET_TEST_SLURM_SECONDS");
+  const double seconds = for_tests == nullptr ? 0 : std::atof(for_tests);
+  return seconds > 0 ? seconds : 15;
+}
+
+SlurmAnswer ask_controller(const std::vector<std::string>& words, double seconds) {
+  if (std::string why = why_no_slurm_conf(); !why.empty()) return {"", std::move(why), ExitCode::usage};
+  const ProgramResult result = run_program(words, seconds);
+  if (result.succeeded()) return {.out = result.out};
+  return {"", result.failure(words.at(0)), result.found ? ExitCode::internal : ExitCode::usage};
 }
 
 }  // namespace octet::submit
