@@ -59,6 +59,16 @@ run() {
 
 pause() { run "$((2 * poll_seconds))" sleep "$poll_seconds"; }
 
+# Ends the job where its run directory is not at its path any more: nothing can be asked or noted there, and nothing may be
+# made anew in its place. The job's output has gone with the directory, where it was moved.
+need_directory() {
+  [[ ! -d $work ]] || return 0
+  say "the run directory is no longer at $run_dir: it was moved or removed while this job ran. Where it is now," \
+    "\`octet submit cancel DIR\` ends its jobs that wait, \`octet submit DIR\` goes on from its last checkpoint" \
+    "(docs/problems.md, \"The run directory was moved\")"
+  exit 70
+}
+
 # is_silent CODE: whether a command ended with that code since Slurm did not answer it; what else Slurm says is a refusal.
 is_silent() {
   (($1 == 124 || $1 == 137)) || [[ ! -s $work/refusal ]] ||
@@ -69,6 +79,7 @@ is_silent() {
 insist() {
   local code
   until code=0 && slurm "$@" 2>"$work/refusal" || { code=$? && false; }; do
+    need_directory
     is_silent "$code" || { cat "$work/refusal" >&2 && return 1; }
     say "$1 did not do its work: $(head -n 1 "$work/refusal"); again in $poll_seconds s" >&2
     pause
@@ -82,6 +93,7 @@ submit_successor() {
   local before code
   before=$(successors)
   until code=0 && successor=$(slurm sbatch --parsable "$@" "$run_dir/job.sh" 2>"$work/refusal") || { code=$? && false; }; do
+    need_directory
     is_silent "$code" || { cat "$work/refusal" >&2 && return 1; }
     say "sbatch did not do its work: $(head -n 1 "$work/refusal"); again in $poll_seconds s"
     pause
@@ -137,7 +149,7 @@ nodes_now() {
 # that it cannot reach do not end it (--no-kill).
 look_at_nodes() {
   local count look
-  rm -rf "$work/preflight" && mkdir -p "$work/preflight"
+  rm -rf "$work/preflight" && mkdir "$work/preflight"
   count=$(wc -l <<<"$present")
   # shellcheck disable=SC2016  # for the node's shell
   look='to=$1/$SLURMD_NODENAME; shift; "$@" --env >"$to.env" 2>/dev/null; "$@" >"$to.json" 2>"$to.log"; echo $? >"$to.code"'
@@ -204,7 +216,9 @@ wait_for_slurm() { while :; do run 7200 sleep 3600; done; }
 action='' reason='' exclude='' hosts='' lead=0 left=0
 ask() {
   local answer
+  need_directory
   until answer=$(facts "$@"); do
+    need_directory
     # In pyxis' containers it is a step, which Slurm may refuse or fail to start; nothing is known then.
     [[ ${#container_options[@]} != 0 && -z $terminated ]] || { say "octet job $1 failed" && exit 70; }
     say "octet job $1 did not do its work; again in $poll_seconds s" && pause
@@ -214,6 +228,7 @@ ask() {
 
 say "nodes $SLURM_JOB_NODELIST, start ${SLURM_RESTART_COUNT:-0} of this job; run directory $run_dir"
 while :; do
+  need_directory
   present=$(nodes_now) # asked once for both
   ((!spares)) || watch_this_node
   look_at_nodes

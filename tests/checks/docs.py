@@ -222,6 +222,14 @@ def quotes(root, pages):
 
 
 PROBLEMS = "docs/problems.md"
+SCRIPT = "slurm/train-body.sh"  # of jobs, which speaks to users too
+
+
+def what_speaks(root):
+    """(name, text) of what has messages for users, each of them in one piece."""
+    for name in [*sources(root), *([SCRIPT] if os.path.exists(os.path.join(root, SCRIPT)) else [])]:
+        with open(os.path.join(root, name), encoding="utf-8") as file:
+            yield name, re.sub(r'"\n\s*"', "", file.read())
 
 
 def problems_named(root):
@@ -229,9 +237,7 @@ def problems_named(root):
     with open(os.path.join(root, PROBLEMS), encoding="utf-8") as file:
         headings = set(re.findall(r"^### (.+)$", file.read(), re.MULTILINE))
     named, problems = set(), []
-    for name in sources(root):
-        with open(os.path.join(root, name), encoding="utf-8") as file:
-            text = re.sub(r'"\n\s*"', "", file.read())  # a text over two lines
+    for name, text in what_speaks(root):
         for heading in re.findall(r'docs/problems\.md, \\"([^"\\]+)\\"', text):
             named.add(heading)
             if heading not in headings:
@@ -245,10 +251,7 @@ STANDS_FOR = re.compile(r"\.\.\.|\b(?:N|M|KEY|OLD|NEW|PATH)\b(?:\.idx)?|cuda:0|\
 
 def messages_quoted(root):
     """Messages in backticks at the beginning of a problem that no source has: who searches for one must find it."""
-    texts = []
-    for name in sources(root):
-        with open(os.path.join(root, name), encoding="utf-8") as file:
-            texts.append(re.sub(r'"\n\s*"', "", file.read()))
+    texts = [text for _, text in what_speaks(root)]
     with open(os.path.join(root, PROBLEMS), encoding="utf-8") as file:
         page = file.read()
     problems = []

@@ -51,6 +51,34 @@ def the_node_of_rank_0_whose_file_system_is_gone_is_left_out(folder):
     file_system_gone(folder, "gone-of-rank-0", 0)
 
 
+# --- a run directory that is moved
+
+
+@scenario
+def a_run_directory_that_is_moved_under_its_job_is_told(folder):
+    run = Run(folder, "moved", 100000)
+    jobs = run.submit(2, "--chain", 2)
+    run.wait_for_checkpoint()
+    there, run.dir = run.dir, run.folder / "elsewhere"
+    there.rename(run.dir)
+    until("the first job has ended", lambda: run.state_of(jobs[0]) == "FAILED", 90)
+    told = [line for line in run.log().splitlines() if f"the run directory is no longer at {there}: it was moved" in line]
+    expect(len(told) == 1 and "octet submit DIR" in told[0], run.log())
+    expect("octet job after failed" not in run.log() and "No such file" not in run.log(), run.log())
+    run.jobs = jobs[1:]
+    run.wait_for_end()  # Slurm cannot open its output
+    expect(not there.exists(), f"made anew: {sorted(there.rglob('*'))}")
+    steps = len(run.losses())
+    text = output_of(BIN / "octet", "submit", run.dir, "--cluster", "local", "--nodes", 2)
+    run.jobs = re.findall(r"^submitted (\d+) on", text, re.M)
+    run.wait_for_step(steps + 20)
+    (run.dir / "stop").touch()
+    run.wait_for_end()
+    expect(run.status()["exit_code"] == 75 and run.status()["restarts"] == 1, f"{run.status()}\n{run.log()}")
+    run.losses()
+    expect(not there.exists(), f"made anew: {sorted(there.rglob('*'))}")
+
+
 # --- one run, one owner
 
 
