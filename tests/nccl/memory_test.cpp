@@ -1,5 +1,5 @@
-// What NCCL takes of a GPU beside what it is given, against the estimate of the memory plan. Prints both, for
-// docs/gpu-results.md.
+// What NCCL takes of a GPU beside what it is given, against the estimate of the memory plan. Prints both, for the pages
+// in docs/gpu-results, of which h100-2026-11-26.md has them.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -54,8 +54,8 @@ class PassGraphs {
   std::int64_t made() const { return made_; }          ///< graphs
 
   /// Mean seconds of a launch, at the rates of the GPU's data sheet, below which graphs pay. An H100 idled for 1.7 us
-  /// between two kernels of a profiled step (docs/gpu-results.md: 1.6 to 1.8, over five runs), and its kernels took
-  /// about half as long again as the sheet says: 1 % of the time.
+  /// between two kernels of a profiled step (1.6 to 1.8, over five runs of docs/gpu-results/h100-2026-11-22.md), and
+  /// its kernels took about half as long again as the sheet says: 1 % of the time.
   static constexpr double pays_below = 100e-6;
   /// Passes in a row without a replay after which no more are listed.
   static constexpr int most_misses = 16;
