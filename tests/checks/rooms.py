@@ -35,8 +35,7 @@ ROOMS = {
     "evaluate": "train corpus",
     "cluster": "base",
     "tuning": "cluster",
-    "planner": "tuning",  # and the pure headers of model and parallel, below
-    "jobs": "evaluate tuning planner report",
+    "jobs": "evaluate tuning report",
     "tests": "jobs",
 }
 OUTSIDE_SRC = ["kernels", "checkpoints", "jobs", "tests"]  # rooms at the top level; the others are src/ROOM
@@ -47,16 +46,12 @@ INTERFACES = {
     "src/parallel/gradient_sink.h": "model",
     "src/parallel/parameter.h": "model",
     "kernels/cpu/gemm_input.h": "train",  # the choice of the GEMM's input type, which the run logs
-    "src/model/config.h": "planner",
-    "src/parallel/parallel_config.h": "planner",
 }
 # For that, these headers keep to less than their room may: what they may include.
 PURE = {
     "src/parallel/weight_provider.h": "tensor ops",
     "src/parallel/gradient_sink.h": "tensor ops",
     "src/parallel/parameter.h": "tensor ops",
-    "src/model/config.h": "base",
-    "src/parallel/parallel_config.h": "base",
 }
 # Rooms that have folders with an order: room -> folder -> folders that it may include, transitive too. Every file of such
 # a room stands in one of them.
@@ -96,7 +91,7 @@ LIBRARIES = {
     "zstd.h": ["src/corpus/"],
     "parquet/": ["src/corpus/arrow/", "tests/"],
     "arrow/": ["src/corpus/arrow/", "tests/"],
-    "nlohmann/": ["src/base/json_reader", "src/data/data_facts", "src/data/tokenizer_identity", "src/tokenizer/", "src/corpus/part_folder", "src/corpus/parquet_rows.h", "src/comm/trace", "src/profile/", "src/metrics/", "src/owner/", "src/report/", "src/train/", "src/cluster/", "src/tuning/", "src/planner/", "src/evaluate/tasks/", "checkpoints/", "jobs/",
+    "nlohmann/": ["src/base/json_reader", "src/data/data_facts", "src/data/tokenizer_identity", "src/tokenizer/", "src/corpus/part_folder", "src/corpus/parquet_rows.h", "src/comm/trace", "src/profile/", "src/metrics/", "src/owner/", "src/report/", "src/train/", "src/cluster/", "src/tuning/", "src/evaluate/tasks/", "checkpoints/", "jobs/",
                   "tests/"],
     "pugixml": ["src/tuning/topology/"],
     "hwloc": ["src/tuning/topology/", "src/cluster/cores/"],

@@ -45,7 +45,7 @@ PLANTED = [
     ("src/optim/a.cpp", '#include "src/metrics/log.h"\n', "is in metrics, which optim may not include"),
     ("src/metrics/a.cpp", '#include "src/data/store.h"\n', "is in data, which metrics may not include"),
     ("src/train/run/a.cpp", '#include "jobs/program.h"\n', "is in jobs, which train may not include"),
-    ("src/planner/a.cpp", '#include "src/train/run/loop.h"\n', "is in train, which planner may not include"),
+    ("src/tuning/a.cpp", '#include "src/train/run/loop.h"\n', "is in train, which tuning may not include"),
     ("src/train/options/a.h", '#pragma once\n#include "src/train/run/loop.h"\n',
      "is in train/run, which train/options may not include"),
     ("src/train/step/a.cpp", '#include "src/train/run/loop.h"\n', "is in train/run, which train/step may not include"),
@@ -138,6 +138,12 @@ const char* url = "https://gone.h";  // "it's" gone.cpp.
         for folders in rooms.FOLDERS.values():
             for folder, below in folders.items():
                 self.assertNotIn(folder, rooms.reach(below, folders))
+
+    def test_each_room_of_the_table_has_a_folder(self):
+        root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+        folders = [room if room in rooms.OUTSIDE_SRC else f"src/{room}" for room in rooms.ROOMS]
+        folders += [f"src/{room}/{folder}" for room, below in rooms.FOLDERS.items() for folder in below]
+        self.assertEqual([folder for folder in folders if not os.path.isdir(os.path.join(root, folder))], [])
 
 
 if __name__ == "__main__":
