@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "src/base/round_up.h"
 #include "src/evaluate/scorer.h"
 
 namespace octet {
@@ -13,7 +14,7 @@ namespace octet {
 /// square of its length, and a row may be as long as a window of 131,072 tokens. They are 128 at most, since cuDNN's
 /// attention within documents is for 1,024 in a row (kernels/attention.h).
 constexpr std::int64_t filling_tokens(std::int64_t row_tokens) {
-  return std::max<std::int64_t>(128, (row_tokens + 127) / 128);
+  return std::max<std::int64_t>(128, ceil_div(row_tokens, 128));
 }
 
 /// A row of tokens that the model sees at once, in which the inputs of several requests stand one behind the other,

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "src/base/round_up.h"
 #include "src/device/buffer.h"
 #include "src/model/config.h"
 #include "src/tensor/tensor.h"
@@ -26,7 +27,7 @@ class KeyValueCache {
   Tensor values(std::int64_t layer) const { return tensor(2 * layer + 1); }
 
  private:
-  static std::int64_t padded(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
+  static std::int64_t padded(std::int64_t bytes) { return round_up(bytes, 256); }
   Tensor tensor(std::int64_t number) const {
     auto* begin = static_cast<char*>(buffer_.data());
     return {begin == nullptr ? nullptr : begin + number * of_tensor_, storage_, {rows_, columns_}, nullptr};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/base/round_up.h"
 #include "src/ops/recipe.h"
 
 namespace octet {
@@ -20,7 +21,7 @@ std::int64_t LlamaSettings::cached_multiple(DeviceType device) const {
 
 std::vector<std::int64_t> LlamaSettings::cached_passes(DeviceType device) const {
   const std::int64_t multiple = cached_multiple(device), most = micro_batch * seq_len;
-  const std::int64_t step = (most / 16 + multiple - 1) / multiple * multiple;
+  const std::int64_t step = round_up(most / 16, multiple);
   std::vector<std::int64_t> passes{multiple};
   for (std::int64_t tokens = std::max(step, 2 * multiple); tokens < most; tokens += std::max(step, multiple)) {
     passes.push_back(tokens);

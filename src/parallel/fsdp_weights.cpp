@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/base/round_up.h"
 #include "src/parallel/poison.h"
 #include "src/profile/scopes.h"
 
@@ -11,7 +12,7 @@ namespace {
 constexpr std::int64_t alignment = 256;
 
 std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + alignment - 1) / alignment * alignment;
+  return round_up(bytes, alignment);
 }
 
 /// A whole fp32 weight of a group of one is the master itself.

@@ -1,5 +1,6 @@
 #include "src/parallel/gradient_layout.h"
 
+#include "src/base/round_up.h"
 #include "src/tensor/shard.h"
 
 namespace octet {
@@ -25,7 +26,7 @@ GradientLayout::GradientLayout(const ParameterList& list, int shards, const Fsdp
       Unit& unit = units_[static_cast<std::size_t>(p.unit)];
       const std::int64_t bytes = Shard::of(p.shape, 0, shards).padded_elements() * shards * size_of(dtype);
       place.offset = unit.bytes;
-      place.bytes = (bytes + alignment - 1) / alignment * alignment;
+      place.bytes = round_up(bytes, alignment);
       unit.bytes += place.bytes;
       if (dtype == DType::f32) unit.fp32 += place.bytes;
     }

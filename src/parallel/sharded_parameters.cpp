@@ -6,6 +6,7 @@
 #include "kernels/table.h"
 #include "src/base/error.h"
 #include "src/base/random.h"
+#include "src/base/round_up.h"
 
 namespace octet {
 
@@ -14,7 +15,7 @@ ShardLayout::ShardLayout(const ParameterList& list, int rank, int ranks) : ranks
   for (const ParameterSpec& p : list.parameters) {
     shards_.push_back(Shard::of(p.global, p.cut, rank, ranks));
     offsets_.push_back(elements_);
-    elements_ += (shards_.back().padded_elements() + alignment - 1) / alignment * alignment;
+    elements_ += round_up(shards_.back().padded_elements(), alignment);
   }
 }
 
@@ -29,7 +30,7 @@ ShardedBuffer::ShardedBuffer(const ShardLayout& layout, MemorySource& source, St
   for (std::size_t i = 0; i < layout.size(); ++i) {
     offsets_.push_back(bytes);
     const std::int64_t piece = layout.shard(i).padded_elements() * size_of(dtypes_.at(i));
-    bytes += (piece + alignment - 1) / alignment * alignment;
+    bytes += round_up(piece, alignment);
   }
   buffer_ = Buffer(source, bytes, purpose);
   stream.device().zero(buffer_.data(), buffer_.bytes(), stream);

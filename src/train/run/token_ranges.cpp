@@ -14,6 +14,7 @@
 #include "checkpoints/read_together.h"
 #include "src/base/log.h"
 #include "src/base/progress.h"
+#include "src/base/round_up.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
 #include "src/data/data_facts.h"
@@ -118,7 +119,7 @@ std::vector<std::optional<TokenRange>> recalled_by_rank0(const Files& files, con
 }
 
 TokenRange scan_together(const TokenFile& file, Communicator& hosts) {
-  const std::int64_t ranks = hosts.size(), each = (file.tokens() + ranks - 1) / ranks;
+  const std::int64_t ranks = hosts.size(), each = ceil_div(file.tokens(), ranks);
   const std::int64_t begin = std::min(each * hosts.rank(), file.tokens()), end = std::min(begin + each, file.tokens());
   TokenRange mine;
   checkpoint::ReadProgress progress;
