@@ -18,7 +18,7 @@
 #include "src/train/options/option_texts.h"
 #include "src/train/options/validate.h"
 #include "src/train/plan/memory_plan.h"
-#include "src/train/run/initial_weights.h"
+#include "src/train/run/initial_weights_check.h"
 #include "src/train/run/resume.h"
 #include "src/train/run/token_ranges.h"
 #include "src/train/run/tokenizer_record.h"
