@@ -6,6 +6,7 @@
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/packs.cuh"
+#include "kernels/cuda/ratios.cuh"
 #include "kernels/cuda/stats_fold.cuh"
 
 namespace octet::cuda {
@@ -22,14 +23,6 @@ constexpr int threads = 256;
 constexpr int threads_beside = 1024;
 constexpr unsigned blocks_together = 2;
 
-/// Says whether there is a variant without the division. On Blackwell it would need more than 64 registers a thread;
-/// the division by 1 that stays there gives the same bits.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
-constexpr bool division_is_left_out = false;
-#else
-constexpr bool division_is_left_out = true;
-#endif
-
 /// What a kernel is told of an update beside the scalars that all have.
 struct Slice {
   float *parameter, *first_moment, *second_moment;
@@ -44,6 +37,7 @@ struct Slice {
 
 struct Common {
   AdamWFactors by;
+  float least;  ///< from which on a second moment is usual: see usual_range
   const float* gradient_scale;
   const std::uint32_t* skip;
 
@@ -71,24 +65,43 @@ __device__ __forceinline__ Elements<G> read_elements(const Slice& slice, std::in
           .parameter = read<full, 4>(slice.parameter + at, count)};
 }
 
+/// What is divided, and the second moment below the root, are usual up to these. With a second moment from
+/// Common::least on, roots and quotients are normal numbers then, far from where ratios.cuh would have to test them.
+constexpr float most_second = 0x1p40f, least_first = 0x1p-80f, most_first = 0x1p60f;
+
+/// The least of second moments that are usual; infinity, so that none is, by scalars that no training has.
+float least_usual_second(const AdamWFactors& by) {
+  return by.root_bias2 >= 0x1p-20f && by.root_bias2 <= 1 && by.eps <= 1 ? 0x1p-100f : INFINITY;
+}
+
 /// The arithmetic is the CPU's, operation by operation: nothing is contracted (--fmad=false), divisions and square
-/// roots are rounded correctly. `unbiased`: root_bias2 is 1, by which nothing need be divided.
-template <typename G, bool full, bool unbiased>
-__device__ __forceinline__ void update(const Slice& slice, const AdamWFactors& by, float gradient_scale, Elements<G>& e,
-                                       std::int64_t at, int count, StatsFold& fold) {
+/// roots are rounded correctly. Four elements side by side: the compiler's own divisions and roots have a branch each,
+/// so that one would wait for the other.
+template <typename G, bool full>
+__device__ __forceinline__ void update(const Slice& slice, const Common& common, float gradient_scale,
+                                       float over_root_bias2, Elements<G>& e, std::int64_t at, int count,
+                                       StatsFold& fold) {
+  const AdamWFactors& by = common.by;
+  float change[4];
+  bool usual = true;
 #pragma unroll
   for (int j = 0; j < 4; ++j) {
     const float g = to_float(e.gradient.v[j]) * gradient_scale;
     const float m = e.first.v[j] + by.first * (g - e.first.v[j]);
     const float v = e.second.v[j] * by.beta2 + by.second * g * g;
-    const float p = e.parameter.v[j];
     e.first.v[j] = m;
     e.second.v[j] = v;
-    if constexpr (unbiased && division_is_left_out) {
-      e.parameter.v[j] = p * slice.decay - by.step * m / (sqrtf(v) + by.eps);
-    } else {
-      e.parameter.v[j] = p * slice.decay - by.step * m / (sqrtf(v) / by.root_bias2 + by.eps);
-    }
+    const float above = by.step * m, size = fabsf(above);
+    usual = usual && v >= common.least && v < most_second && size >= least_first && size < most_first;
+    change[j] = usual_quotient(above, usual_quotient(usual_root(v), by.root_bias2, over_root_bias2) + by.eps);
+  }
+  if (!usual) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) change[j] = by.step * e.first.v[j] / (sqrtf(e.second.v[j]) / by.root_bias2 + by.eps);
+  }
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    e.parameter.v[j] = e.parameter.v[j] * slice.decay - change[j];
     if (full || j < count) fold.raise(e.parameter.v[j]);  // beyond the end even a zero may become NaN (eps = 0)
   }
   write<full>(slice.first_moment + at, e.first, count);
@@ -111,9 +124,9 @@ __device__ __forceinline__ void measure(const Slice& slice) {
 /// Reads 16 bytes an element, 14 with a gradient in bf16, and writes 12; four elements a thread at a time, or `at_once`
 /// times four, all of which are read before the first is computed: 64 bytes a thread under way, or 128.
 /// `now`: returns the slice.
-template <typename G, int block_threads, int at_once, bool unbiased, typename SliceNow>
-__device__ __forceinline__ void update_slice(const Slice& slice, const SliceNow& now, const AdamWFactors& by,
-                                             float gradient_scale) {
+template <typename G, int block_threads, int at_once, typename SliceNow>
+__device__ __forceinline__ void update_slice(const Slice& slice, const SliceNow& now, const Common& common) {
+  const float gradient_scale = common.scale(), over_root_bias2 = usual_reciprocal(common.by.root_bias2);
   StatsFold fold;
   unsigned done = 0;  // packs, in whole rounds of the grid; of more than 2^32 for_packs does the rest
   if constexpr (at_once > 1) {
@@ -135,8 +148,8 @@ __device__ __forceinline__ void update_slice(const Slice& slice, const SliceNow&
       }
 #pragma unroll
       for (int k = 0; k < at_once; ++k) {
-        update<G, true, unbiased>(now(), by, gradient_scale, elements[k], std::int64_t{done + k * stride + thread} * 4,
-                                  4, fold);
+        update<G, true>(now(), common, gradient_scale, over_root_bias2, elements[k],
+                        std::int64_t{done + k * stride + thread} * 4, 4, fold);
       }
     }
   }
@@ -144,7 +157,7 @@ __device__ __forceinline__ void update_slice(const Slice& slice, const SliceNow&
                [&](auto full, std::int64_t from_there, int count) {
                  const std::int64_t at = std::int64_t{done} * 4 + from_there;
                  Elements<G> elements = read_elements<G, full>(slice, at, count);
-                 update<G, full, unbiased>(slice, by, gradient_scale, elements, at, count, fold);
+                 update<G, full>(slice, common, gradient_scale, over_root_bias2, elements, at, count, fold);
                });
   fold.publish({.amax = slice.amax, .non_finite = nullptr});
 }
@@ -152,18 +165,15 @@ __device__ __forceinline__ void update_slice(const Slice& slice, const SliceNow&
 template <typename G>
 __global__ void __launch_bounds__(threads) adamw_kernel(Slice slice, Common common) {
   if (common.skips()) return measure(slice);
-  update_slice<G, threads, 1, false>(
-      slice, [&]() -> const Slice& { return slice; }, common.by, common.scale());
+  update_slice<G, threads, 1>(
+      slice, [&]() -> const Slice& { return slice; }, common);
 }
 
-/// One after the other, as launches of each would be. By its arithmetic few multiprocessors are slower than by their
-/// bytes, so that a division less is worth a kernel of its own: 1 - beta2^step is 1 in fp32 from step 325 on for a
-/// beta2 of 0.95.
-template <typename G, bool unbiased>
+/// One after the other, as launches of each would be.
+template <typename G>
 __global__ void __launch_bounds__(threads_beside)
     adamw_beside_kernel(const __grid_constant__ Slices slices, const __grid_constant__ Common common) {
   const bool skips = common.skips();
-  const float gradient_scale = common.scale();
 #pragma unroll 1
   for (int i = 0; i < slices.count; ++i) {
     if (skips) {
@@ -175,7 +185,7 @@ __global__ void __launch_bounds__(threads_beside)
         asm volatile("" : "+r"(at));
         return slices.all[at];
       };
-      update_slice<G, threads_beside, 2, unbiased>(slices.all[i], now, common.by, gradient_scale);
+      update_slice<G, threads_beside, 2>(slices.all[i], now, common);
     }
   }
 }
@@ -219,7 +229,7 @@ void launch_beside(Stream& stream, const AdamWUpdates& args, const Common& commo
   const bool pairs = blocks >= blocks_together && has_clusters();
   if (pairs) blocks -= blocks % blocks_together;
   dispatch_storage(gradients, [&]<typename G>(G) {
-    const auto kernel = common.by.root_bias2 == 1.0f ? adamw_beside_kernel<G, true> : adamw_beside_kernel<G, false>;
+    const auto kernel = adamw_beside_kernel<G>;
     if (pairs) {
       const ClusterShape pair{.blocks = blocks_together, .threads = threads_beside, .shared = 0};
       launch_clusters(kernel, pair, blocks / blocks_together, native(stream), slices, common);
@@ -235,7 +245,8 @@ void launch_beside(Stream& stream, const AdamWUpdates& args, const Common& commo
 void adamw(Stream& stream, const AdamWUpdates& args) {
   if (args.count == 0) return;
   const AdamWUpdate& first = args.updates[0];
-  const Common common{factors_of(first), first.gradient_scale, first.skip};
+  const AdamWFactors by = factors_of(first);
+  const Common common{by, least_usual_second(by), first.gradient_scale, first.skip};
   if (first.multiprocessors == 0) return launch_each(stream, args, common);
   for (const DType gradients : {DType::f32, DType::bf16}) launch_beside(stream, args, common, gradients);
 }

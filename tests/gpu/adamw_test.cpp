@@ -1,3 +1,6 @@
+#include <limits>
+#include <random>
+
 #include "tests/gpu/gpu_test.h"
 
 namespace octet::gpu_test {
@@ -143,7 +146,59 @@ TEST_F(GpuAdamW, OnFewMultiprocessorsAsTheCpu) {
   }
 }
 
-/// Also when its second bias is 1, which has a kernel of its own there.
+/// Values for which the kernel must leave its roots and quotients without branches: zeros of either sign, denormal and
+/// huge ones, infinities and NaN, beside usual ones, and scalars with which it must leave them for all.
+TEST_F(GpuAdamW, HasTheBitsOfTheCpuAlsoAtTheEdges) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> edges = {0.0f, -0.0f, 1e-45f, -1e-40f, 1e-38f, 8e-31f, 1e-24f, -1e-16f, 1e-9f, -0.3f,
+                                    1.0f, 1e6f,  -2e9f,  1e15f,   1e19f,  3e38f,  inf,    -inf,    nan};
+  constexpr std::int64_t n = 70001;
+  const auto with_edges = [&](std::uint64_t seed, double scale, bool positive) {
+    std::vector<float> values = normal<float>(n, seed, scale);
+    std::mt19937_64 random(seed);
+    for (float& v : values) {
+      if (random() % 16 == 0) v = edges[random() % edges.size()];
+      if (positive) v = std::abs(v);
+    }
+    return values;
+  };
+  struct Scalars {
+    double beta2, bias2, eps;
+  };
+  for (const Scalars by :
+       {Scalars{0.95, 0.0975, 1e-8}, {0.95, 1, 1e-8}, {0.95, 0.0975, 1e-30}, {0.999999999999, 1e-14, 1}}) {
+    for (const std::int64_t multiprocessors : {0, 4}) {
+      for (const double lr : {3e-4, 0.0}) {
+        SCOPED_TRACE(fmt::format("beta2 {}, bias2 {}, eps {}, lr {}, {} multiprocessors", by.beta2, by.bias2, by.eps,
+                                 lr, multiprocessors));
+        Both<float> parameter(*gpu_stream, with_edges(41, 1, false)), first(*gpu_stream, with_edges(42, 1e-3, false)),
+            second(*gpu_stream, with_edges(43, 1e-6, true)), gradient(*gpu_stream, with_edges(44, 1e-2, false));
+        AdamWUpdate args{.parameter = parameter.cpu(),
+                         .first_moment = first.cpu(),
+                         .second_moment = second.cpu(),
+                         .gradient = gradient.cpu(),
+                         .n = n,
+                         .lr = lr,
+                         .beta1 = 0.9,
+                         .beta2 = by.beta2,
+                         .eps = by.eps,
+                         .weight_decay = 0.1,
+                         .bias1 = 0.271,
+                         .bias2 = by.bias2,
+                         .stats = {},
+                         .multiprocessors = multiprocessors};
+        cpu.adamw(*cpu_stream, args);
+        args.parameter = parameter.gpu(), args.first_moment = first.gpu();
+        args.second_moment = second.gpu(), args.gradient = gradient.gpu();
+        gpu().adamw(*gpu_stream, args);
+        expect_same_values(parameter, "parameter");
+        expect_same_values(first, "first moment");
+        expect_same_values(second, "second moment");
+      }
+    }
+  }
+}
+
 TEST_F(GpuAdamW, OnFewMultiprocessorsHasTheSameBits) {
   constexpr std::int64_t n = 300007;
   for (const double bias2 : {0.142625, 1.0}) {

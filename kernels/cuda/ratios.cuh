@@ -1,0 +1,34 @@
+#pragma once
+
+/// Roots and quotients that are rounded correctly, without a branch. The compiler's own are the same instructions
+/// behind a test of their operands and a branch, so that several of them never run side by side. These are right where
+/// every operand, result and intermediate product is a normal number: the caller tests that, for many at once. What
+/// must be normal is named at each.
+namespace octet::cuda {
+
+/// 1 / b, rounded correctly but for a few b, for usual_quotient. `b`: 2^-100 to 2^100.
+__device__ __forceinline__ float usual_reciprocal(float b) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(b));
+  return __fmaf_rn(r, __fmaf_rn(-b, r, 1.0f), r);
+}
+
+/// a / b by the usual_reciprocal of b. a, a / b and a 2^-24 must be normal.
+__device__ __forceinline__ float usual_quotient(float a, float b, float over_b) {
+  const float q = __fmul_rn(a, over_b);
+  return __fmaf_rn(over_b, __fmaf_rn(-b, q, a), q);
+}
+
+__device__ __forceinline__ float usual_quotient(float a, float b) {
+  return usual_quotient(a, b, usual_reciprocal(b));
+}
+
+/// The root of v, which must be 2^-100 to 2^100.
+__device__ __forceinline__ float usual_root(float v) {
+  float over;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(over) : "f"(v));
+  const float root = __fmul_rn(v, over);
+  return __fmaf_rn(__fmaf_rn(-root, root, v), __fmul_rn(over, 0.5f), root);
+}
+
+}  // namespace octet::cuda
