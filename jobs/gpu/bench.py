@@ -322,14 +322,18 @@ def arguments():
     parser.add_argument("--only", metavar="REGEX", type=regular_expression, default=re.compile(""))
     parser.add_argument("--by", choices=("octet", "torch"))
     parser.add_argument("--minutes", type=minutes, default=10000.0)
-    parser.add_argument("--out", default=os.path.join(ROOT, "runs/gpu-results.jsonl"))
+    parser.add_argument("--out", metavar="FILE", action="append")
     parser.add_argument("--into", metavar="PAGE", action="append", default=[])
     parser.add_argument("--python", type=program, default="python3")
     for mode in ("list", "dry-run", "table", "only-parse"):  # the last for bench.sh: are the options right?
         parser.add_argument("--" + mode, action="store_true")
     options = parser.parse_args()
+    options.files = options.out or [os.path.join(ROOT, "runs/gpu-results.jsonl")]
+    options.out = options.files[-1]
     if options.into and not options.table:
         parser.error("--into is for --table")
+    if len(options.files) > 1 and not options.table:
+        parser.error("several --out are for --table")
     for page in options.into:
         if not bench_table.has_place(page):
             parser.error(f"--into {page}: expected a page with a line {bench_table.BEGIN} and after it {bench_table.END}")
@@ -382,13 +386,14 @@ def main():
     if options.only_parse:
         return 0
     if options.table:
-        wanted = [r for r in read_results(options.out) if options.only.search(f"{r['by']}:{r['row']}")]
+        wanted = [r for path in options.files for r in read_results(path) if options.only.search(f"{r['by']}:{r['row']}")]
+        files = ", ".join(options.files)
         if not wanted or not options.into:
-            print(bench_table.render(wanted) if wanted else f"no results in {options.out}")
+            print(bench_table.render(wanted) if wanted else f"no results in {files}")
             return 0
         for page in options.into:
             bench_table.write_into(page, wanted)
-            print(f"{page}: tables of {len(wanted)} rows of {options.out}")
+            print(f"{page}: tables of {len(wanted)} rows of {files}")
         return 0
     if options.list:
         for by, rows in chosen(options.only, options.by, MEMORY):

@@ -2,7 +2,7 @@
 # Measures Octet on this machine's GPU beside PyTorch: kernels, GEMMs, attention, training steps. Restartable: a row that
 # the results file has for this commit and device is not measured again; each row is written as soon as it is done.
 # Usage: jobs/gpu/bench.sh [--only REGEX] [--by octet|torch] [--minutes N] [--out FILE] [--python PYTHON]
-#        jobs/gpu/bench.sh --list | --dry-run | --table [--into PAGE]... [--only REGEX] [--out FILE]
+#        jobs/gpu/bench.sh --list | --dry-run | --table [--into PAGE]... [--only REGEX] [--out FILE]...
 #   --only REGEX      only rows for which it is found in "PROGRAM:ROW", e.g. 'octet:gemm/', '^torch:step/8b'
 #   --by PROGRAM      only the rows of octet or of torch
 #   --minutes N       end after N minutes: what runs then is ended too, and its rows are left for the next call
@@ -10,8 +10,8 @@
 #   --python PYTHON   Python that has torch, for its rows (default python3); without torch they are skipped. CUDA's
 #                     libraries in its environment are found by Octet's programs, too
 #   --list            print the rows in their order and stop; --dry-run: those that would be measured now
-#   --table           print the results file as Markdown tables; --into PAGE puts them into the page, between its marks,
-#                     which may ask for the summary or the details alone (docs/gpu-results.md)
+#   --table           print the results as Markdown tables, of several files the last of each row; --into PAGE puts them
+#                     into the page, between its marks, which may ask for the summary or the details alone
 # Ends with one line: bench: PASSED, FAILED or SKIPPED, and why. All rows take about 40 minutes on an H100 (an estimate).
 set -euo pipefail
 # shellcheck source=jobs/gpu/common.sh

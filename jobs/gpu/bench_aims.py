@@ -57,8 +57,10 @@ def speeds(m, aims):
         for model in STACKS:
             aims.at_least(f"a block of {model}, {precision}: speed relative to PyTorch", over_torch(model, precision), SPEED[precision])
             for name, options in WITH.items():
-                if (speed := block_over_torch(model, precision, options)) is not None:
-                    aims.at_least(f"the same with {name} ({model}, {precision})", speed, SPEED[precision])
+                for n in (None, *bench_rows.MULTIPROCESSORS):
+                    if (speed := block_over_torch(model, precision, {**options, "multiprocessors": n})) is not None:
+                        on = f" on {n} multiprocessors" if n else ""
+                        aims.at_least(f"the same with {name}{on} ({model}, {precision})", speed, SPEED[precision])
     aims.at_least("1.8b whole, float8: speed relative to PyTorch", over_torch("1.8b", "float8"), SPEED_OF_1_8B)
 
 

@@ -59,13 +59,15 @@ class Measured:
         return max(row["flops"] / peak, row["bytes"] / self.copy)
 
 
-def block_seconds(m, by, model, precision, micro_batches=1, gradients=None, beside=None):
+def block_seconds(m, by, model, precision, micro_batches=1, gradients=None, beside=None, multiprocessors=None):
     """Seconds of a block of one sequence from the two heights of a stack, and the memory of the higher one. `gradients`:
-    bf16, of the rows with the weights' in that; `beside`: true, of those with the update beside the forward pass."""
+    bf16, of the rows with the weights' in that; `beside`: true, of those with the update beside the forward pass, on
+    `multiprocessors` in place of the default."""
     prefix = f"step/{model}/{precision}/"
     suffix = f"-blocks/{micro_batches}-micro-batches" if micro_batches > 1 else "-blocks"
     suffix += f"/{gradients}-gradients" if gradients else ""
     suffix += f"/beside-{beside}" if beside else ""
+    suffix += f"/multiprocessors-{multiprocessors}" if multiprocessors else ""
     heights = {}
     for program, row in m.results:
         middle = row[len(prefix):-len(suffix)]

@@ -32,7 +32,7 @@ def narrow_gemm_rows():
                    for _, o, i in linears(MODELS[model]) for mode in ("bf16", "fp8")])
 
 
-LEFT = 132 - 24  # multiprocessors of an H100 that an update beside a forward pass leaves its GEMMs
+LEFT = 132 - 16  # multiprocessors of an H100 that an update beside a forward pass leaves its GEMMs
 
 
 def room_gemm_rows():
@@ -93,7 +93,7 @@ def kernel_rows():
     return unique(rows + recipe_kernel_rows())
 
 
-MULTIPROCESSORS = (16, 24, 32, 40, 48)  # of an H100's 132, that an update beside a forward pass may take
+MULTIPROCESSORS = (8, 12, 16, 20, 24, 32)  # of an H100's 132, that an update beside a forward pass may take
 
 
 def few_multiprocessors_rows():

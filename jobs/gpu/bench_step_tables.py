@@ -10,10 +10,11 @@ from bench_rows import MODELS, PRECISIONS, STACKS, TOKENS
 # H100 (PyTorch blog, 2024-11-25), sequence 8192.
 PUBLISHED = {"1.8b": (1.18, 29000, 35000), "8b": (1.28, 8000, 10000), "70b": (1.50, 956, 1430),
              "405b-tp4": (1.52, 149, 227)}
-VARIANT = re.compile(r"(?P<default>step/.*-blocks(/\d+-micro-batches)?(/bf16-gradients)?)/(?P<which>graphs|heuristic|fast|beside|multiprocessors|gemms)(-(?P<value>\w+))?$")
+VARIANT = re.compile(r"(?P<default>step/.*-blocks(/\d+-micro-batches)?(/bf16-gradients)?(/beside-true(?=/))?)"
+                     r"/(?P<which>graphs|heuristic|fast|beside|multiprocessors|gemms)(-(?P<value>\w+))?$")
 OPTIONS = {"graphs": "cuda.graphs {}", "heuristic": "cuda.gemm and cuda.attention heuristic", "fast": "float8.fast_accumulate {}",
            "beside": "optimizer.beside_forward {}", "multiprocessors": "optimizer.beside_multiprocessors {}",
-           "gemms": "optimizer.beside_forward, and beside_gemms {}"}
+           "gemms": "optimizer.beside_gemms {}"}
 
 
 NOTE = ("A time is that of one block and one sequence, found from stacks of 1 block and of the number given; for 1.8b it is that of "

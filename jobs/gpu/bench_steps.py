@@ -1,12 +1,16 @@
 """Rows of training steps, and the ops of a block of one. bench_rows.py says what a row is."""
 
+import math
+
 from bench_ops import *  # noqa: F403
 
 # (precision, recipe) of the blocks that are taken apart into their ops.
 TIMED_BLOCKS = [("bf16", None), ("float8", None), ("float8", "delayed")]
-# Steps of a row: the first ones load and warm the chip. One of several micro-batches is as many times as long.
-WARMUP, STEPS = 3, 8
-WARMUP_OF_SEVERAL, STEPS_OF_SEVERAL = 2, 5
+# A row's steps last about so many seconds at RATE, the first of them to warm the chip. At its power limit a GPU's clock
+# goes up and down over several steps, and is lower on a chip that is hot: so a row of PyTorch's, before which the chip has
+# cooled down while it compiled, and one of Octet's are warmed for the same time.
+WARMUP_SECONDS, SECONDS, RATE = 2.0, 1.5, 700e12
+FEWEST_WARMUP, FEWEST = 3, 8
 
 
 def block_ops(m, precision, micro_batches=1, recipe=None, gradients=None):
@@ -94,12 +98,12 @@ def step(model, precision, layers, micro_batches=1, recipe=None, graphs=None, pl
     suffix += f"/beside-{beside}" if beside else ""
     suffix += f"/multiprocessors-{multiprocessors}" if multiprocessors else ""
     suffix += f"/gemms-{gemms}" if gemms else ""
-    warmup, steps = (WARMUP, STEPS) if micro_batches == 1 else (WARMUP_OF_SEVERAL, STEPS_OF_SEVERAL)
+    flops = TOKENS * micro_batches * model_flops(shape)
     return dict(row=f"step/{model}/{label_of(precision, recipe)}/{layers}-blocks{suffix}", op="step", name=model, model=shape,
                 precision=precision, recipe=recipe, graphs=graphs, plans=plans, fast=fast, gradients=gradients,
                 beside=beside, multiprocessors=multiprocessors, gemms=gemms, seq_len=TOKENS,
-                micro_batches=micro_batches, warmup=warmup, steps=steps,
-                flops=TOKENS * micro_batches * model_flops(shape), bytes=0)
+                micro_batches=micro_batches, warmup=max(FEWEST_WARMUP, math.ceil(WARMUP_SECONDS * RATE / flops)),
+                steps=max(FEWEST, math.ceil(SECONDS * RATE / flops)), flops=flops, bytes=0)
 
 
 def tallest(model, memory):
@@ -157,11 +161,14 @@ def graph_step_rows(memory):
 
 
 def beside_step_rows(memory):
-    """The stacks of one micro-batch again with the update beside the next forward pass, with gradients in fp32 and in bf16,
-    those of 70B with four micro-batches too, and the higher ones of 8B and 70B in float8 with it on other numbers of multiprocessors, and with GEMMs that are chosen for
-    the whole GPU: Octet's alone."""
+    """The stacks of one micro-batch again with the update beside the next forward pass, with gradients in fp32 and in
+    bf16; those of 70B with four micro-batches too; and the higher ones of 8B and 70B, with gradients in bf16, with it on
+    other numbers of multiprocessors, and with GEMMs that are chosen for the whole GPU: Octet's alone."""
     rows = [step(model, precision, n, gradients=gradients, beside="true") for gradients in ("bf16", None)
             for model in STACKS for precision in reversed(PRECISIONS) for n in (1, tallest(model, memory))]
     rows += [step("70b", precision, n, 4, beside="true") for precision in reversed(PRECISIONS) for n in (1, tallest("70b", memory))]
-    return rows + [step(model, "float8", tallest(model, memory), **choice) for model in ("8b", "70b")
-                   for choice in ({"multiprocessors": 16}, {"multiprocessors": 32}, {"multiprocessors": 40}, {"multiprocessors": 48}, {"gemms": "all"})]
+    both = lambda model, precision, **choice: step(model, precision, tallest(model, memory), gradients="bf16", beside="true", **choice)
+    for model in ("8b", "70b"):
+        rows += [both(model, precision, multiprocessors=n) for precision in reversed(PRECISIONS) for n in (12, 20, 24)]
+        rows.append(both(model, "float8", gemms="all"))
+    return rows

@@ -36,12 +36,28 @@ within() {
   bounded "$((left > $1 ? $1 : left > 1 ? left : 1))" "${@:2}"
 }
 
+# Several processes have a share of the tests each: most of their time goes to what the CPU computes in comparison.
 check_kernels() {
-  local code=0 report=$output/kernels.json
-  echo "== every kernel against the CPU (log: $output/kernels.log)"
-  within 150 "$bin/octet-test-gpu" --gtest_output=json:"$report" >"$output/kernels.log" 2>&1 || code=$?
-  grep '^sums of fp8 products' "$output/kernels.log" || true  # how many are as the CPU emulates them
-  python3 "$here/count_tests.py" "$report" "$code" || failures+=("kernels (see $output/kernels.log)")
+  local i code cores shards pids=() reports=()
+  cores=$(nproc)
+  shards=$((cores < 8 ? 1 : cores < 16 ? 2 : 4))
+  echo "== every kernel against the CPU, in $shards process(es) (logs: $output/kernels-*.log)"
+  for ((i = 0; i < shards; ++i)); do
+    (
+      export GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i OMP_NUM_THREADS=${OMP_NUM_THREADS:-$((cores / shards))}
+      within 200 "$bin/octet-test-gpu" --gtest_output=json:"$output/kernels-$i.json" >"$output/kernels-$i.log" 2>&1
+    ) &
+    pids+=($!)
+  done
+  trap 'kill "${pids[@]}" 2>/dev/null; exit 143' INT TERM HUP
+  for ((i = 0; i < shards; ++i)); do
+    code=0
+    wait "${pids[i]}" || code=$?
+    reports+=("$output/kernels-$i.json" "$code")
+  done
+  trap - INT TERM HUP
+  cat "$output"/kernels-*.log | grep '^sums of fp8 products' || true  # how many are as the CPU emulates them
+  python3 "$here/count_tests.py" "${reports[@]}" || failures+=("kernels (see $output/kernels-*.log)")
 }
 
 # train DEVICE PRECISION: 20 steps of 2 sequences of 128 tokens: small, for the CPU computes them as well.

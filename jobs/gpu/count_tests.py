@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What a GoogleTest program did, from its JSON report: for jobs/gpu/check.sh and sanitize.sh.
+"""What GoogleTest programs did, from their JSON reports: for jobs/gpu/check.sh, ranks.sh and sanitize.sh.
 
-Usage: count_tests.py REPORT EXIT_CODE     prints the failed tests and one line of counts. Exit 1 when a test failed,
-the program did not end well, or no test ran: tests that were all skipped have shown nothing.
+Usage: count_tests.py [REPORT EXIT_CODE]...     prints the failed tests and one line of counts. Exit 1 when a test
+failed, a program did not end well, or no test ran: tests that were all skipped have shown nothing.
 """
 
 import json
@@ -24,21 +24,25 @@ def count(report):
 
 
 def main():
-    code = int(sys.argv[2])
-    try:
-        with open(sys.argv[1], encoding="utf-8") as file:
-            passed, failed, skipped = count(json.load(file))
-    except (OSError, json.JSONDecodeError):
-        print(f"no report: the program ended with exit code {code}" + (" (time limit)" if code == 124 else ""))
-        return 1
+    passed, failed, skipped, wrong = [], [], [], []
+    for path, code in zip(sys.argv[1::2], map(int, sys.argv[2::2])):
+        try:
+            with open(path, encoding="utf-8") as file:
+                found = count(json.load(file))
+        except (OSError, json.JSONDecodeError):
+            wrong.append(f"no report: the program ended with exit code {code}" + (" (time limit)" if code == 124 else ""))
+            continue
+        for names, more in zip((passed, failed, skipped), found):
+            names += more
+        if code != 0 and not found[1]:
+            wrong.append(f"the program ended with exit code {code}")
     for name in failed:
         print(f"FAILED: {name}")
     print(f"{len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped")
-    if code != 0 and not failed:
-        print(f"the program ended with exit code {code}")
     if not passed:
-        print("no test ran")
-    return 0 if passed and not failed and code == 0 else 1
+        wrong.append("no test ran")
+    print("".join(f"{text}\n" for text in wrong), end="")
+    return 0 if not failed and not wrong else 1
 
 
 if __name__ == "__main__":

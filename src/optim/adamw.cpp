@@ -44,7 +44,7 @@ void adamw_step(Stream& stream, const KernelTable& kernels, const OptimizerConfi
 
 std::int64_t update_multiprocessors(const OptimizerConfig& config, std::int64_t of_device) {
   if (config.beside_multiprocessors > 0) return std::min(config.beside_multiprocessors, of_device);
-  return std::min(of_device, (of_device * 24 + 131) / 132 / 2 * 2);
+  return std::min(of_device, (of_device * 16 + 131) / 132 / 2 * 2);
 }
 
 std::int64_t gemm_multiprocessors_during_update(const OptimizerConfig& config, std::int64_t of_device) {

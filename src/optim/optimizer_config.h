@@ -27,7 +27,8 @@ struct OptimizerConfig {
   /// Parameters (substring of the name) without weight decay; none by default, as torchtitan.
   std::vector<std::string> no_decay;
   /// The update is done beside the next step's forward pass. automatic: on a GPU, where nothing is in its way
-  /// (obstacle_to_update_beside) and passes are not graphs. Off until a GPU has shown that it pays.
+  /// (obstacle_to_update_beside) and passes are not graphs. Off by default: on an H100 at its power limit it saves
+  /// little (docs/gpu-results.md).
   AutoBool beside_forward = AutoBool::no;
   std::int64_t beside_multiprocessors = 0;  ///< of the GPU, that it then takes; 0: update_multiprocessors
   BesideGemms beside_gemms = BesideGemms::automatic;

@@ -34,7 +34,7 @@ TEST(UpdateOverlapLog, SaysOnceWhatStays) {
     UpdateOverlap overlap(automatic, "", gpu);
     const std::string first = said([&] { overlap.log_changes(is_beside, true); });
     EXPECT_TRUE(
-        first.ends_with(is_beside ? beside + ", on 24 of 132 multiprocessors; its GEMMs are chosen for 108\n" : after))
+        first.ends_with(is_beside ? beside + ", on 16 of 132 multiprocessors; its GEMMs are chosen for 116\n" : after))
         << first;
     EXPECT_EQ(said([&] { overlap.log_changes(is_beside, true); }), "");
   }
@@ -47,7 +47,7 @@ TEST(UpdateOverlapLog, SaysWhereUpdatesGoWhenPassesAreNoGraphsAnyMore) {
   EXPECT_TRUE(said([&] { overlap.log_changes(false, false); }).ends_with(after));
   const std::string second = said([&] { overlap.log_changes(true, false); });
   EXPECT_TRUE(
-      second.ends_with(beside + " from now on, since passes are no graphs any more, on 24 of 132 multiprocessors\n"))
+      second.ends_with(beside + " from now on, since passes are no graphs any more, on 16 of 132 multiprocessors\n"))
       << second;
   EXPECT_EQ(said([&] { overlap.log_changes(true, false); }), "");
 }

@@ -130,13 +130,14 @@ void declare_optimizer(Schema& schema, OptimizerConfig& c) {
           "Not where the ranks that share a weight exchange its scale after the update (float8.recipe tensorwise, "
           "several "
           "shards or tp). auto: true on cuda, but there and where passes are graphs (cuda.graphs); true leaves graphs "
-          "out. No number changes, but on a GPU by beside_gemms free. false until a GPU has shown what it saves.");
+          "out. No number changes, but on a GPU by beside_gemms free. false by default: it saves little where the GPU "
+          "is at its power limit.");
   schema.add("beside_multiprocessors", c.beside_multiprocessors)
       .between(0, 1024)
       .help(
           "With beside_forward: multiprocessors of the GPU that the update takes whole while others compute the "
           "forward "
-          "pass, in pairs. 0: 24 of 132, and as many in proportion of others.");
+          "pass, in pairs. 0: 16 of 132, and as many in proportion of others.");
   schema.add_choice("beside_gemms", c.beside_gemms)
       .help(
           "With beside_forward: which multiprocessors of the GPU the GEMMs beside the update are chosen for, those "

@@ -69,6 +69,16 @@ class CheckTest(ScriptTest):
         self.assertIn("\nsums of fp8 products, fast accumulation: 9 of 10 have the emulation's bits (90.0000 %)\n", text)
         self.assertNotIn("noise", text)
 
+    def test_kernels_are_shared_between_processes(self):
+        self.program("nproc", "print(16)")
+        path = self.work.name + ":" + os.environ["PATH"]
+        code, text, _ = self.check("--kernels", PATH=path)
+        self.assertEqual(code, 0, text)
+        self.assertIn("\n4 passed, 0 failed, 0 skipped\n", text)
+        text, last = self.run_script("check.sh", "--output", self.path("again"), "--kernels", PATH=path, FAILS_IN_SHARD="2")[1:]
+        self.assertIn("\n3 passed, 1 failed, 0 skipped\n", text)
+        self.assertRegex(last, "^check: FAILED: kernels")
+
     def test_tolerances(self):
         code, text, last = self.check("--training", GPU_ERROR="1e-3")  # within 1e-2, not within 1e-4
         self.assertEqual(code, 1)

@@ -38,6 +38,8 @@ TEST_GPU = """
 import json, os, sys
 report = next(a.split(":", 1)[1] for a in sys.argv if a.startswith("--gtest_output"))
 kind = os.environ.get("TESTS", "COMPLETED")
+if os.environ.get("GTEST_SHARD_INDEX") == os.environ.get("FAILS_IN_SHARD", "none"):
+    kind = "FAILED"
 test = {"name": "A", "status": "RUN", "result": "SKIPPED" if kind == "SKIPPED" else "COMPLETED"}
 if kind == "FAILED":
     test["failures"] = [{"failure": "x"}]

@@ -128,7 +128,7 @@ class TableTest(unittest.TestCase):
     def test_gemms_that_leave_room_stand_beside_those_that_do_not(self):
         row = bench_rows.room_gemm_rows()[0]
         whole = bench_rows.linear_gemm(4096, 4096, "forward", row["mode"])
-        self.assertEqual(row["row"], whole["row"] + "/108-multiprocessors")
+        self.assertEqual(row["row"], whole["row"] + "/116-multiprocessors")
         text = bench_table.render([self.result("octet", whole, 1e-3), self.result("octet", row, 1.25e-3)])
         rate = whole["flops"] / 1e9
         self.assertIn(f"| 8192 x 4096 x 4096 | bf16 | {rate:,.0f} | {rate / 1.25:,.0f} | 0.800 |", text)
@@ -234,18 +234,22 @@ class TableTest(unittest.TestCase):
 
     def test_the_pages_of_results_are_what_their_rows_give(self):
         with tempfile.TemporaryDirectory() as work:
-            committed = [os.path.join(ROOT, page) for page in ("docs/gpu-results.md", "docs/gpu-results/h100-2026-11-26.md")]
-            made = [shutil.copy(page, work) for page in committed]
-            rows = os.path.join(ROOT, "docs/gpu-results/h100-2026-11-26.jsonl")
-            bench = [os.path.join(GPU, "bench.sh"), "--table", "--out", rows]
-            subprocess.run(bench + [word for page in made for word in ("--into", page)], check=True, capture_output=True)
-            for page, copy in zip(committed, made):
-                self.assertEqual(bench_table.read_page(copy), bench_table.read_page(page))
-            with open(made[1], "w", encoding="utf-8") as file:
+            folder = os.path.join(ROOT, "docs/gpu-results")
+            days = ("h100-2026-11-26", "h100-2026-11-27")
+            pages = {os.path.join(ROOT, "docs/gpu-results.md"): days, **{f"{folder}/{day}.md": [day] for day in days}}
+            bench = lambda days, *into: subprocess.run(
+                [os.path.join(GPU, "bench.sh"), "--table", *(word for day in days for word in ("--out", f"{folder}/{day}.jsonl")),
+                 *(word for page in into for word in ("--into", page))], check=False, capture_output=True, text=True)
+            for page, rows in pages.items():
+                made = shutil.copy(page, work)
+                self.assertEqual(bench(rows, made).returncode, 0)
+                self.assertEqual(bench_table.read_page(made), bench_table.read_page(page))
+            wrong = os.path.join(work, "wrong.md")
+            with open(wrong, "w", encoding="utf-8") as file:
                 file.write("no marks\n")
-            done = subprocess.run(bench + ["--into", made[0], "--into", made[1]], check=False, capture_output=True, text=True)
+            done = bench(days, made, wrong)
             self.assertEqual(done.returncode, 64)
-            self.assertIn(f"{made[1]}: expected a page with a line {bench_table.BEGIN}", done.stderr)
+            self.assertIn(f"{wrong}: expected a page with a line {bench_table.BEGIN}", done.stderr)
 
     def test_a_page_gets_the_part_that_its_mark_names(self):
         step, norm = bench_rows.step, bench_rows.add_rmsnorm(4096)
