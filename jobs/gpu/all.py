@@ -16,6 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import all_plan  # noqa: E402
 import bench  # noqa: E402
+import bench_results  # noqa: E402
 import processes  # noqa: E402
 
 UNFINISHED = 75  # exit code: stopped early, another call goes on; as octet-train's
@@ -33,8 +34,8 @@ class Record:
         self.folder, self.identity, self.memory = folder, identity, memory
         self.path, self.rows = os.path.join(folder, "parts.jsonl"), os.path.join(folder, "results.jsonl")
         self.last = {}
-        for line in bench.read_results(self.path):
-            if bench.names_code(identity["commit"]) and all(line.get(k) == v for k, v in identity.items()):
+        for line in bench_results.read_results(self.path):
+            if bench_results.names_code(identity["commit"]) and all(line.get(k) == v for k, v in identity.items()):
                 self.last[line["part"]] = line
 
     def of(self, part):
@@ -44,7 +45,7 @@ class Record:
         if part.rows and (line is None or line["verdict"] != FAILED):
             wanted = bench.chosen(re.compile(part.rows), None, self.memory)
             names = [(by, row["row"]) for by, rows in wanted for row in rows]
-            done = bench.Results(self.rows, self.identity).done
+            done = bench_results.Results(self.rows, self.identity).done
             if any(name not in done for name in names):
                 return None
             return line or {"verdict": PASSED, "text": f"{len(names)} rows are there", "seconds": 0}
@@ -197,8 +198,8 @@ def main():
     options = arguments()
     if options.only_parse:
         return 0
-    device, commit = bench.device_of_this_machine(), bench.commit()
-    folder = os.path.abspath(options.output or os.path.join(bench.ROOT, f"runs/gpu-all-{commit}"))
+    device, commit = bench_results.device_of_this_machine(), bench_results.commit()
+    folder = os.path.abspath(options.output or os.path.join(bench_results.ROOT, f"runs/gpu-all-{commit}"))
     record = device and Record(folder, {"commit": commit, "device": device["device"]}, device["memory_bytes"])
     if options.list:
         show_plan(options.parts, options, record)
