@@ -1,9 +1,9 @@
 #pragma once
 
 /// Roots and quotients that are rounded correctly, without a branch. The compiler's own are the same instructions
-/// behind a test of their operands and a branch, so that several of them never run side by side. These are right where
-/// every operand, result and intermediate product is a normal number: the caller tests that, for many at once. What
-/// must be normal is named at each.
+/// behind a test of their operands and a branch, so that several of them never run side by side. These are right for
+/// usual operands, those in the ranges that are named at each: the caller tests that, for many at once. Remainders of
+/// them may be denormal numbers, so that a build with -ftz=true would round otherwise.
 namespace octet::cuda {
 
 /// 1 / b, rounded correctly but for a few b, for usual_quotient. `b`: 2^-100 to 2^100.
@@ -13,7 +13,7 @@ __device__ __forceinline__ float usual_reciprocal(float b) {
   return __fmaf_rn(r, __fmaf_rn(-b, r, 1.0f), r);
 }
 
-/// a / b by the usual_reciprocal of b. a, a / b and a 2^-24 must be normal.
+/// a / b by the usual_reciprocal of b. a 2^-24 and a / b must be normal numbers.
 __device__ __forceinline__ float usual_quotient(float a, float b, float over_b) {
   const float q = __fmul_rn(a, over_b);
   return __fmaf_rn(over_b, __fmaf_rn(-b, q, a), q);

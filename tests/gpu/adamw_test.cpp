@@ -165,10 +165,13 @@ TEST_F(GpuAdamW, HasTheBitsOfTheCpuAlsoAtTheEdges) {
   struct Scalars {
     double beta2, bias2, eps;
   };
-  for (const Scalars by :
-       {Scalars{0.95, 0.0975, 1e-8}, {0.95, 1, 1e-8}, {0.95, 0.0975, 1e-30}, {0.999999999999, 1e-14, 1}}) {
+  for (const Scalars by : {Scalars{0.95, 0.0975, 1e-8},
+                           {0.95, 1, 1e-8},
+                           {0.95, 0.0975, 1e-30},
+                           {0.999999999999, 1e-14, 1},
+                           {0.999999999, 1e-12, 1}}) {
     for (const std::int64_t multiprocessors : {0, 4}) {
-      for (const double lr : {3e-4, 0.0}) {
+      for (const double lr : {3e-4, 0.0, 1e30}) {
         SCOPED_TRACE(fmt::format("beta2 {}, bias2 {}, eps {}, lr {}, {} multiprocessors", by.beta2, by.bias2, by.eps,
                                  lr, multiprocessors));
         Both<float> parameter(*gpu_stream, with_edges(41, 1, false)), first(*gpu_stream, with_edges(42, 1e-3, false)),
