@@ -3,7 +3,7 @@
 import statistics
 
 import bench_rows
-from bench_measured import block_seconds, step_entry, table
+from bench_measured import block_seconds, step_entries, table, torch_block
 from bench_rows import MODELS, STACKS
 
 # Octet's speed over PyTorch's, of one micro-batch a step: of a block, and of the whole 1.8B model.
@@ -45,12 +45,12 @@ WITH = {"gradients in bf16": {"gradients": "bf16"}, "the update beside": {"besid
 
 def speeds(m, aims):
     def over_torch(model, precision):
-        octet, torch = (step_entry(m, by, model, precision, 1) for by in ("octet", "torch"))
+        octet, torch = step_entries(m, model, precision, 1)
         return torch["seconds"] / octet["seconds"] if octet and torch else None
 
     def block_over_torch(model, precision, options):
         octet = block_seconds(m, "octet", model, precision, **options)
-        torch = block_seconds(m, "torch", model, precision)
+        torch = torch_block(m, octet, model, precision)
         return torch["seconds"] / octet["seconds"] if octet and torch else None
 
     for precision in reversed(bench_rows.PRECISIONS):

@@ -18,11 +18,12 @@ def table(head, rows):
 
 
 class Measured:
-    """The last result of each (program, row); of several devices, that of the last line."""
+    """The last result of each (program, row), and of each build; of several devices, those of the last line."""
 
     def __init__(self, results):
         self.device = results[-1]["device"]
         self.results = {(r["by"], r["row"]): r for r in results if r["device"] == self.device and "error" not in r}
+        self.of_build = {(r["by"], r["row"], r["commit"]): r for r in results if r["device"] == self.device and "error" not in r}
         self.errors = {(r["by"], r["row"]): r["error"] for r in results if r["device"] == self.device and "error" in r}
         for key in self.results:
             self.errors.pop(key, None)
@@ -33,8 +34,9 @@ class Measured:
         copy = self.get("octet", "copy")
         self.copy = copy["bytes"] / copy["seconds"] if copy else None
 
-    def get(self, by, row):
-        found = self.results.get((by, row))
+    def get(self, by, row, build=None):
+        """`build`: a commit, of which the result must be."""
+        found = self.of_build.get((by, row, build)) if build else self.results.get((by, row))
         if found:
             self.commits.add(found.get("code", found["commit"]))
         return found
@@ -59,43 +61,61 @@ class Measured:
         return max(row["flops"] / peak, row["bytes"] / self.copy)
 
 
-def block_seconds(m, by, model, precision, micro_batches=1, gradients=None, beside=None, multiprocessors=None):
-    """Seconds of a block of one sequence from the two heights of a stack, and the memory of the higher one. `gradients`:
+def block_seconds(m, by, model, precision, micro_batches=1, gradients=None, beside=None, multiprocessors=None, build=None):
+    """Seconds of a block of one sequence from the two heights of a stack, both of the last build that has both, and the
+    memory of the higher one. `gradients`:
     bf16, of the rows with the weights' in that; `beside`: true, of those with the update beside the forward pass, on
-    `multiprocessors` in place of the default."""
+    `multiprocessors` in place of the default; `build`: a commit, of which the rows must be."""
     prefix = f"step/{model}/{precision}/"
     suffix = f"-blocks/{micro_batches}-micro-batches" if micro_batches > 1 else "-blocks"
     suffix += f"/{gradients}-gradients" if gradients else ""
     suffix += f"/beside-{beside}" if beside else ""
     suffix += f"/multiprocessors-{multiprocessors}" if multiprocessors else ""
-    heights = {}
-    for program, row in m.results:
+    heights = {}  # of each build, the last one last
+    for program, row, of in m.of_build:
         middle = row[len(prefix):-len(suffix)]
-        if program == by and row == prefix + middle + suffix and middle.isdigit():
-            heights[int(middle)] = m.get(program, row)
-    if len(heights) < 2:
+        if program == by and row == prefix + middle + suffix and middle.isdigit() and build in (None, of):
+            heights.setdefault(of, {})[int(middle)] = row
+    both = [of for of, rows in heights.items() if len(rows) > 1]
+    if not both:
         return None
-    low, high = min(heights), max(heights)
-    seconds = (heights[high]["seconds"] - heights[low]["seconds"]) / (high - low) / micro_batches
-    return {"seconds": seconds, "memory": heights[high].get("memory_bytes"), "blocks": high}
+    rows = heights[both[-1]]
+    low, high = min(rows), max(rows)
+    lower, higher = (m.get(by, rows[n], both[-1]) for n in (low, high))
+    seconds = (higher["seconds"] - lower["seconds"]) / (high - low) / micro_batches
+    return {"seconds": seconds, "memory": higher.get("memory_bytes"), "blocks": high, "build": both[-1]}
 
 
-def whole_seconds(m, by, model, precision, micro_batches):
+def torch_block(m, octet, model, precision, micro_batches=1):
+    """A block of PyTorch's to compare Octet's with: of the same build, which is of the same call or the same day, where
+    there is one. Two calls may have met different cards."""
+    same = octet and block_seconds(m, "torch", model, precision, micro_batches, build=octet["build"])
+    return same or block_seconds(m, "torch", model, precision, micro_batches)
+
+
+def whole_seconds(m, by, model, precision, micro_batches, build=None):
     layers = MODELS[model]["layers"]
-    found = m.get(by, bench_rows.step(model, precision, layers, micro_batches)["row"])
+    found = m.get(by, bench_rows.step(model, precision, layers, micro_batches)["row"], build)
     if found is None:
         return None
-    return {"seconds": found["seconds"] / micro_batches, "memory": found.get("memory_bytes"), "blocks": layers}
+    return {"seconds": found["seconds"] / micro_batches, "memory": found.get("memory_bytes"), "blocks": layers, "build": found["commit"]}
 
 
-def step_entry(m, by, model, precision, micro_batches):
+def step_entries(m, model, precision, micro_batches):
+    """Octet's step and PyTorch's to compare it with, as step_entry has them."""
+    octet = step_entry(m, "octet", model, precision, micro_batches)
+    same = octet and step_entry(m, "torch", model, precision, micro_batches, octet["build"])
+    return octet, same or step_entry(m, "torch", model, precision, micro_batches)
+
+
+def step_entry(m, by, model, precision, micro_batches, build=None):
     """Seconds, FLOPs of them, and tokens/s of a GPU that has the whole model's blocks to do."""
     shape = MODELS[model]
     if model in STACKS:
-        found = block_seconds(m, by, model, precision, micro_batches)
+        found = block_seconds(m, by, model, precision, micro_batches, build=build)
         flops, times = TOKENS * bench_rows.block_flops(shape), shape["layers"] * bench_rows.TENSOR_PARALLEL.get(model, 1)
     else:
-        found = whole_seconds(m, by, model, precision, micro_batches)
+        found = whole_seconds(m, by, model, precision, micro_batches, build)
         flops, times = TOKENS * bench_rows.model_flops(shape), 1
     if found is None or found["seconds"] <= 0:
         return None

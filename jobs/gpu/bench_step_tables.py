@@ -3,18 +3,17 @@
 import re
 
 import bench_rows
-from bench_measured import block_seconds, percent, ratio, step_entry, table
+from bench_measured import block_seconds, percent, ratio, step_entries, table, torch_block
 from bench_rows import MODELS, PRECISIONS, STACKS, TOKENS
 
 # fp8 over bf16 and tokens/s a GPU in bf16 and fp8, as published for PyTorch FSDP2 with torchao float8 on 128 to 512
 # H100 (PyTorch blog, 2024-11-25), sequence 8192.
 PUBLISHED = {"1.8b": (1.18, 29000, 35000), "8b": (1.28, 8000, 10000), "70b": (1.50, 956, 1430),
              "405b-tp4": (1.52, 149, 227)}
-VARIANT = re.compile(r"(?P<default>step/.*-blocks(/\d+-micro-batches)?(/bf16-gradients)?(/beside-true(?=/))?)"
-                     r"/(?P<which>graphs|heuristic|fast|beside|multiprocessors|gemms)(-(?P<value>\w+))?$")
+VARIANT = re.compile(r"(?P<default>step/.*-blocks(/\d+-micro-batches)?(/bf16-gradients)?)/(?P<which>graphs|heuristic|fast|beside)"
+                     r"(-(?P<value>\w+))?(/multiprocessors-(?P<multiprocessors>\d+))?(/gemms-(?P<gemms>\w+))?$")
 OPTIONS = {"graphs": "cuda.graphs {}", "heuristic": "cuda.gemm and cuda.attention heuristic", "fast": "float8.fast_accumulate {}",
-           "beside": "optimizer.beside_forward {}", "multiprocessors": "optimizer.beside_multiprocessors {}",
-           "gemms": "optimizer.beside_gemms {}"}
+           "beside": "optimizer.beside_forward {}"}
 
 
 NOTE = ("A time is that of one block and one sequence, found from stacks of 1 block and of the number given; for 1.8b it is that of "
@@ -46,7 +45,7 @@ def gibibytes(entry):
 def steps(m, micro_batches):
     speed, gains = [], []
     for model in ["1.8b"] + STACKS:
-        entries = {(by, p): step_entry(m, by, model, p, micro_batches) for by in ("octet", "torch") for p in PRECISIONS}
+        entries = {(by, p): entry for p in PRECISIONS for by, entry in zip(("octet", "torch"), step_entries(m, model, p, micro_batches))}
         if not any(entries.values()):
             continue
         show = lambda e, text: text(e) if e else "-"
@@ -77,10 +76,10 @@ def narrow_gradients(m):
     rows = []
     for precision in reversed(PRECISIONS):
         for model in STACKS:
-            narrow, wide, torch = (block_seconds(m, by, model, precision, gradients=gradients)
-                                   for by, gradients in (("octet", "bf16"), ("octet", None), ("torch", None)))
+            narrow, wide = (block_seconds(m, "octet", model, precision, gradients=gradients) for gradients in ("bf16", None))
             if not narrow:
                 continue
+            torch = torch_block(m, narrow, model, precision)
             ms = lambda e: f"{e['seconds'] * 1e3:.2f}" if e else "-"
             rows.append([model, precision, ms(narrow), ms(wide), ms(torch), gibibytes(narrow), gibibytes(wide),
                          ratio(wide and wide["seconds"], narrow["seconds"], 3), ratio(torch and torch["seconds"], narrow["seconds"])])
@@ -94,33 +93,44 @@ def narrow_gradients(m):
 def updates_beside(m):
     """Of each stack a block with the update beside the next forward pass, beside the same without and PyTorch's."""
     rows = []
-    for gradients in (None, "bf16"):
-        for precision in reversed(PRECISIONS):
-            for model in STACKS:
-                mine, without = (block_seconds(m, "octet", model, precision, gradients=gradients, beside=b) for b in ("true", None))
-                torch = block_seconds(m, "torch", model, precision)
-                if mine:
-                    rows.append([model, precision, gradients or "fp32"] +
-                                [f"{e['seconds'] * 1e3:.2f}" if e else "-" for e in (mine, without, torch)] +
-                                [ratio(without and without["seconds"], mine["seconds"], 3), ratio(torch and torch["seconds"], mine["seconds"])])
+    kinds = [(gradients, precision, model) for gradients in (None, "bf16") for precision in reversed(PRECISIONS) for model in STACKS]
+    for gradients, precision, model in kinds:
+        for n in (None, *bench_rows.MULTIPROCESSORS):
+            mine = block_seconds(m, "octet", model, precision, gradients=gradients, beside="true", multiprocessors=n)
+            if not mine:
+                continue
+            without = block_seconds(m, "octet", model, precision, gradients=gradients, build=mine["build"])
+            torch = torch_block(m, mine, model, precision)
+            rows.append([model, precision, gradients or "fp32", n or "default"] +
+                        [f"{e['seconds'] * 1e3:.2f}" if e else "-" for e in (mine, without, torch)] +
+                        [ratio(without and without["seconds"], mine["seconds"], 3), ratio(torch and torch["seconds"], mine["seconds"])])
     if not rows:
         return ""
     return "### Training step with the update beside the next forward pass, one block\n\n" + table(
-        ["model", "precision", "gradients of weights", "ms", "ms, not beside", "ms, PyTorch", "speed relative to not beside",
-         "Octet / PyTorch"], rows) + "\n`optimizer.beside_forward: true`, one micro-batch a step.\n\n"
+        ["model", "precision", "gradients of weights", "multiprocessors", "ms", "ms, not beside", "ms, PyTorch",
+         "speed relative to not beside", "Octet / PyTorch"], rows) + "\n`optimizer.beside_forward: true`, one micro-batch a step. " + (
+             "What is compared is of the same build. A time is what one more block of a deep stack costs: the first "
+             "block's update has nothing to hide behind, and a stack of one block is slower than without.\n\n")
 
 
 def variants(m):
     """Steps with another value of one option beside the same step with its default."""
     rows, choosing = [], []
-    for (by, name), result in m.results.items():
+    for (by, name, build), result in m.of_build.items():
         found = VARIANT.match(name)
         choosing.append(result.get("choice_seconds", 0))
-        if by != "octet" or not found:
+        beside = found and found["which"] == "beside"  # its few percent are those of one build
+        if by != "octet" or not found or not (beside or result is m.results[by, name]):
             continue
-        mine, default = m.seconds(by, name), m.seconds(by, found["default"])
-        rows.append([found["default"].removeprefix("step/"), OPTIONS[found["which"]].format(found["value"]), f"{mine * 1e3:.2f}",
-                     f"{default * 1e3:.2f}" if default else "-", ratio(default, mine, 3)])
+        default = m.get(by, found["default"], build) or (None if beside else m.get(by, found["default"]))
+        if beside and default is None:
+            continue
+        option = OPTIONS[found["which"]].format(found["value"])
+        option += f", beside_multiprocessors {found['multiprocessors']}" if found["multiprocessors"] else ""
+        option += f", beside_gemms {found['gemms']}" if found["gemms"] else ""
+        mine, without = m.get(by, name, build)["seconds"], default and default["seconds"]
+        rows.append([found["default"].removeprefix("step/"), option, f"{mine * 1e3:.2f}", f"{without * 1e3:.2f}" if without else "-",
+                     ratio(without, mine, 3)])
     if not rows:
         return ""
     text = "### Training step with other options, Octet, the whole step\n\n"

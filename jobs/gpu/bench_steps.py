@@ -6,9 +6,9 @@ from bench_ops import *  # noqa: F403
 
 # (precision, recipe) of the blocks that are taken apart into their ops.
 TIMED_BLOCKS = [("bf16", None), ("float8", None), ("float8", "delayed")]
-# A row's steps last about so many seconds at RATE, the first of them to warm the chip. At its power limit a GPU's clock
-# goes up and down over several steps, and is lower on a chip that is hot: so a row of PyTorch's, before which the chip has
-# cooled down while it compiled, and one of Octet's are warmed for the same time.
+# A row's steps last about so many seconds at RATE, the first of them to warm the chip, as many for both programs. At its
+# power limit a GPU's clock goes up and down over several steps, and is lower on a chip that is hot; one of PyTorch's rows
+# begins on a chip that has cooled down while it compiled.
 WARMUP_SECONDS, SECONDS, RATE = 2.0, 1.5, 700e12
 FEWEST_WARMUP, FEWEST = 3, 8
 

@@ -36,20 +36,24 @@ within() {
   bounded "$((left > $1 ? $1 : left > 1 ? left : 1))" "${@:2}"
 }
 
-# Several processes have a share of the tests each: most of their time goes to what the CPU computes in comparison.
+# Several processes have a share of the tests each: most of their time goes to what the CPU computes in comparison. Where
+# the GPU takes one process at a time (compute mode), or does not say, there is one.
 check_kernels() {
-  local i code cores shards pids=() reports=()
-  cores=$(nproc)
+  local i code cores shards threads pids=() reports=()
+  cores=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc) # which minds these variables
   shards=$((cores < 8 ? 1 : cores < 16 ? 2 : 4))
+  [[ $(nvidia-smi --query-gpu=compute_mode --format=csv,noheader 2>/dev/null | sort -u) == Default ]] || shards=1
+  threads=$((cores / shards))
+  ((${OMP_NUM_THREADS:-$threads} > threads)) || threads=${OMP_NUM_THREADS:-$threads}
   echo "== every kernel against the CPU, in $shards process(es) (logs: $output/kernels-*.log)"
+  trap 'kill ${pids[@]+"${pids[@]}"} 2>/dev/null; exit 143' INT TERM HUP
   for ((i = 0; i < shards; ++i)); do
     (
-      export GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i OMP_NUM_THREADS=${OMP_NUM_THREADS:-$((cores / shards))}
+      export GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i OMP_NUM_THREADS=$threads
       within 200 "$bin/octet-test-gpu" --gtest_output=json:"$output/kernels-$i.json" >"$output/kernels-$i.log" 2>&1
     ) &
     pids+=($!)
   done
-  trap 'kill "${pids[@]}" 2>/dev/null; exit 143' INT TERM HUP
   for ((i = 0; i < shards; ++i)); do
     code=0
     wait "${pids[i]}" || code=$?

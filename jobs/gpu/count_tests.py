@@ -30,12 +30,12 @@ def main():
             with open(path, encoding="utf-8") as file:
                 found = count(json.load(file))
         except (OSError, json.JSONDecodeError):
-            wrong.append(f"no report: the program ended with exit code {code}" + (" (time limit)" if code == 124 else ""))
+            wrong.append(f"no report {path}: the program ended with exit code {code}" + (" (time limit)" if code == 124 else ""))
             continue
         for names, more in zip((passed, failed, skipped), found):
             names += more
         if code != 0 and not found[1]:
-            wrong.append(f"the program ended with exit code {code}")
+            wrong.append(f"{path}: the program ended with exit code {code}")
     for name in failed:
         print(f"FAILED: {name}")
     print(f"{len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped")

@@ -26,10 +26,10 @@ void adamw_step(Stream& stream, const KernelTable& kernels, const OptimizerConfi
                 std::span<const OptimizerSlice> slices, const float* clip_factor, const std::uint32_t* skip,
                 std::int64_t multiprocessors = 0);
 
-/// The multiprocessors that an update beside a forward pass takes on a device that has `of_device`: so many that it
-/// ends about when the unit's forward pass does, and takes no more from the GEMMs. They are 16 of the 132 of an H100,
-/// where that was measured (docs/gpu-results.md), and as many in proportion on other devices; an even number, as the
-/// update's blocks go in pairs.
+/// The multiprocessors that an update beside a forward pass takes on a device that has `of_device`: as few as
+/// make no step longer than more of them do. They are 16 of the 132 of an H100, where that was measured
+/// (docs/gpu-results.md), and as many in proportion on other devices; an even number, as the update's blocks go in
+/// pairs.
 std::int64_t update_multiprocessors(const OptimizerConfig& config, std::int64_t of_device);
 
 /// The multiprocessors that are left to GEMMs during such an update (Gemm::multiprocessors); 0, which means all, where

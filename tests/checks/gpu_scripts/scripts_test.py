@@ -71,6 +71,7 @@ class CheckTest(ScriptTest):
 
     def test_kernels_are_shared_between_processes(self):
         self.program("nproc", "print(16)")
+        self.program("nvidia-smi", "print('Default')")
         path = self.work.name + ":" + os.environ["PATH"]
         code, text, _ = self.check("--kernels", PATH=path)
         self.assertEqual(code, 0, text)
@@ -78,6 +79,9 @@ class CheckTest(ScriptTest):
         text, last = self.run_script("check.sh", "--output", self.path("again"), "--kernels", PATH=path, FAILS_IN_SHARD="2")[1:]
         self.assertIn("\n3 passed, 1 failed, 0 skipped\n", text)
         self.assertRegex(last, "^check: FAILED: kernels")
+        self.program("nvidia-smi", "print('Exclusive_Process')")
+        text = self.run_script("check.sh", "--output", self.path("alone"), "--kernels", PATH=path)[1]
+        self.assertIn("\n1 passed, 0 failed, 0 skipped\n", text)
 
     def test_tolerances(self):
         code, text, last = self.check("--training", GPU_ERROR="1e-3")  # within 1e-2, not within 1e-4

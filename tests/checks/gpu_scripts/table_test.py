@@ -121,9 +121,23 @@ class TableTest(unittest.TestCase):
         rows = (of("octet", 0.020) + of("torch", 0.024) + of("octet", 0.019, gradients="bf16") +
                 of("octet", 0.018, beside="true") + of("octet", 0.0152, gradients="bf16", beside="true"))
         text = bench_table.render(rows)
-        self.assertIn("| 70b | bf16 | fp32 | 18.00 | 20.00 | 24.00 | 1.111 | 1.33 |", text)
-        self.assertIn("| 70b | bf16 | bf16 | 15.20 | 19.00 | 24.00 | 1.250 | 1.58 |", text)
+        self.assertIn("| 70b | bf16 | fp32 | default | 18.00 | 20.00 | 24.00 | 1.111 | 1.33 |", text)
+        self.assertIn("| 70b | bf16 | bf16 | default | 15.20 | 19.00 | 24.00 | 1.250 | 1.58 |", text)
         self.assertIn("| 70b/bf16/3-blocks/bf16-gradients | optimizer.beside_forward true | 55.60 | 67.00 | 1.205 |", text)
+
+    def test_steps_are_compared_with_those_of_their_own_build(self):
+        step = bench_rows.step
+        of = lambda by, block, commit, **more: [self.result(by, step("70b", "bf16", n, **more), n * block, commit=commit) for n in (1, 3)]
+        both = {"gradients": "bf16", "beside": "true", "multiprocessors": 16}
+        rows = (of("octet", 0.020, "c1") + of("torch", 0.024, "c1") + of("octet", 0.018, "c1", gradients="bf16") +
+                of("octet", 0.016, "c1", **both) + of("torch", 0.022, "c2") + of("octet", 0.0157, "c2", **{**both, "multiprocessors": 12}))
+        text = bench_table.render(rows)
+        self.assertIn("| a block of 70b, bf16: speed relative to PyTorch | 1.20 |", text)
+        self.assertIn("| the same with both on 16 multiprocessors (70b, bf16) | 1.50 |", text)
+        self.assertIn("| the same with both on 12 multiprocessors (70b, bf16) | 1.40 |", text)
+        self.assertIn("| 70b | bf16 | bf16 | 12 | 15.70 | - | 22.00 | - | 1.40 |", text)
+        self.assertIn("| 70b/bf16/3-blocks/bf16-gradients | optimizer.beside_forward true, beside_multiprocessors 16 | 48.00 | 54.00 | 1.125 |", text)
+        self.assertNotIn("beside_multiprocessors 12", text)
 
     def test_gemms_that_leave_room_stand_beside_those_that_do_not(self):
         row = bench_rows.room_gemm_rows()[0]
