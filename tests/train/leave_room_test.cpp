@@ -94,7 +94,7 @@ class LeaveRoom : public ::testing::Test {
     return parts;
   }
   static constexpr int blocks = 4, linears = 7;
-  static constexpr std::int64_t free = 132 - 24;
+  static constexpr std::int64_t free = 132 - 16;
 };
 
 /// The first micro-batch of every step, also of the first one, before which nothing is updated: a run that goes on
