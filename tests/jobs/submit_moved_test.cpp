@@ -66,6 +66,23 @@ TEST_F(SubmitMoved, ACopyLeavesTheOriginalAlone) {
   EXPECT_EQ(lines_with("\"id\"", read_bytes(there + "/jobs.jsonl")), 1);
 }
 
+/// The file is a configuration as any other: it says where its run is, and the user is told.
+TEST_F(SubmitMoved, ItsFileLeadsToWhereItWas) {
+  const std::string warning = "to go on in ";
+  const CommandResult before = submit(fmt::format("{}/submitted.yaml --cluster local --nodes 2", directory));
+  EXPECT_EQ(before.exit_code, 0) << before.all();
+  expect_not_in(warning, before.err);
+  rename();
+  const CommandResult r = submit(fmt::format("{}/submitted.yaml --cluster local --nodes 2", directory));
+  ASSERT_EQ(r.exit_code, 0) << r.all();
+  EXPECT_EQ(lines_with(fmt::format("{}/submitted.yaml: says run.dir = \"{}\", where this run trains; {}\"{}\"",
+                                   directory, there, warning, directory),
+                       r.err),
+            1)
+      << r.err;
+  expect_trains_in(there, "103");
+}
+
 TEST_F(SubmitMoved, AnotherPathToTheDirectoryIsNoMove) {
   fs::create_directory_symlink(there, there + "-link");
   directory += "-link";

@@ -132,6 +132,18 @@ void stay_in(const std::string& given, CommandLine& run) {
   named = given;
 }
 
+/// A submitted.yaml that is named itself decides where its run is, as every YAML file does; a user who has renamed or
+/// copied the directory around it may want something else.
+void say_where_it_leads(const std::string& file, const CommandLine& run) {
+  const std::filesystem::path path(file);
+  std::error_code error;
+  if (path.filename() != "submitted.yaml") return;
+  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  if (std::filesystem::equivalent(run.config.run_dir, folder, error)) return;
+  log::warning("{}: says run.dir = {}, where this run trains; to go on in {}, name that directory in place of the file",
+               file, in_quotes(run.config.run_dir), in_quotes(folder));
+}
+
 /// What stands for a key of the profile, beside --cluster.KEY of the same.
 void add_overrides(const SubmitOptions& o, ProfileOverrides& overrides) {
   const std::array<std::pair<std::string, const std::string*>, 7> pairs{{{"account", &o.account},
@@ -193,7 +205,12 @@ SubmitCommand parse_submit(const std::vector<std::string>& given) {
   out.run = parse_command_line(static_cast<int>(words.run.size()), words.run.data());
   const bool says_where =
       std::ranges::count(asked.overrides, "run.dir", &std::pair<std::string, std::string>::first) > 0;
-  if (is_folder(asked.file) && !says_where) stay_in(asked.file, out.run);
+  if (says_where) return out;
+  if (is_folder(asked.file)) {
+    stay_in(asked.file, out.run);
+  } else {
+    say_where_it_leads(asked.file, out.run);
+  }
   return out;
 }
 
