@@ -11,6 +11,7 @@ TIMED_BLOCKS = [("bf16", None), ("float8", None), ("float8", "delayed")]
 # begins on a chip that has cooled down while it compiled.
 WARMUP_SECONDS, SECONDS, RATE = 2.0, 1.5, 700e12
 FEWEST_WARMUP, FEWEST = 3, 8
+LEARNING_RATE = 1e-6  # of both programs: numbers stay what they are, over as many steps as a row has
 
 
 def block_ops(m, precision, micro_batches=1, recipe=None, gradients=None):
@@ -101,7 +102,7 @@ def step(model, precision, layers, micro_batches=1, recipe=None, graphs=None, pl
     flops = TOKENS * micro_batches * model_flops(shape)
     return dict(row=f"step/{model}/{label_of(precision, recipe)}/{layers}-blocks{suffix}", op="step", name=model, model=shape,
                 precision=precision, recipe=recipe, graphs=graphs, plans=plans, fast=fast, gradients=gradients,
-                beside=beside, multiprocessors=multiprocessors, gemms=gemms, seq_len=TOKENS,
+                beside=beside, multiprocessors=multiprocessors, gemms=gemms, seq_len=TOKENS, lr=LEARNING_RATE,
                 micro_batches=micro_batches, warmup=max(FEWEST_WARMUP, math.ceil(WARMUP_SECONDS * RATE / flops)),
                 steps=max(FEWEST, math.ceil(SECONDS * RATE / flops)), flops=flops, bytes=0)
 
@@ -149,7 +150,7 @@ def start_row():
     layers = 12
     return dict(row=f"start/8b/{layers}-blocks", op="start", model=dict(MODELS["8b"], layers=layers), precision="bf16",
                 recipe=None, graphs=None, plans="heuristic", fast=None, gradients=None,
-                beside=None, multiprocessors=None, gemms=None, seq_len=1024, micro_batches=1, flops=0, bytes=0)
+                beside=None, multiprocessors=None, gemms=None, seq_len=1024, lr=LEARNING_RATE, micro_batches=1, flops=0, bytes=0)
 
 
 def graph_step_rows(memory):

@@ -11,7 +11,6 @@ LOADED = re.compile(r"\b(cuBLASLt|cuDNN|NCCL|NVRTC) (\d+\.\d+\.\d+), (/.*)$", re
 # Of Choosing::time in src/train/run/choose_plans.cpp and of run_training in src/train/run/run.cpp.
 CHOSEN = re.compile(r"\btimed the algorithms of \d+ .+ in (\d+\.\d+) s, for ")
 STARTED = re.compile(r"\bbuffers taken and weights made in (\d+\.\d+) s$", re.MULTILINE)
-LEARNING_RATE = "1e-6"  # PyTorch's rows have the same: numbers stay what they are, over as many steps as a row has
 PLANS = ("gemm-plans", "attention-plans")  # of a run's folder: src/train/run/run_directory.h
 
 
@@ -34,7 +33,7 @@ def train_options(row, model, tokens, run):
     steps = {"start": 1}.get(row["op"]) or row["warmup"] + row["steps"]
     options = ["--model", model, "--precision", row["precision"], "--device", "cuda", "--train.seq_len", str(row["seq_len"]),
                "--train.micro_batch", "1", "--train.global_batch", str(row["micro_batches"]), "--train.steps", str(steps),
-               "--data.train", tokens, "--data.validation_fraction", "0", "--schedule.kind", "constant", "--optimizer.lr", LEARNING_RATE,
+               "--data.train", tokens, "--data.validation_fraction", "0", "--schedule.kind", "constant", "--optimizer.lr", f"{row['lr']:g}",
                "--checkpoint.interval", "off", "--run.dir", run]
     # In so few steps auto would take the heuristic, and a run that is worth measuring times its choices.
     options += ["--cuda.gemm", row["plans"], "--cuda.attention", row["plans"]]

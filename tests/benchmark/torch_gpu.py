@@ -148,7 +148,7 @@ class Trainer:
         for block in self.model.blocks:
             block.compile(fullgraph=True)
         self.head = torch.compile(self.model.head)
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-6, betas=(0.9, 0.95), eps=1e-8,
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=row["lr"], betas=(0.9, 0.95), eps=1e-8,
                                            weight_decay=0.1, fused=True)
         self.micro_batches = row["micro_batches"]
         shape = (row["micro_batches"], 1, row["seq_len"] + 1)
