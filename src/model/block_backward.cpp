@@ -120,8 +120,8 @@ void attention_part(const Backward& b, BlockActivations& a, const OutputGradient
   b.linear(b.pass.linears.wo, wo, a.x_wo, dh, d_o);
 
   const Tensor made_q = b.scratch(m.q_dim()), made_k = b.scratch(m.kv_dim()), made_v = b.scratch(m.kv_dim());
-  attention_backward(b.op(), attention_shape(m, b.pass.shape), b.pass.documents, a.q, a.k, a.v, a.x_wo.high, d_o,
-                     a.log_sum_exp, made_q, made_k, made_v);
+  attention_backward(b.op(), attention_shape(m, b.pass.shape), b.pass.documents, {a.q, a.k, a.v},
+                     {a.x_wo.high, a.log_sum_exp}, d_o, {made_q, made_k, made_v});
   const Tensor dq = b.copied(made_q, a.q), dk = b.copied(made_k, a.k), dv = b.copied(made_v, a.v);
   const OutputGradient d_q = b.gradient(wq, dq, true), d_k = b.gradient(wk, dk, true);
   rope(b.op(), b.pass.rope, {dq, {.amax = d_q.scale.amax, .non_finite = b.counter(checked_grad_q)}, d_q.float8()},

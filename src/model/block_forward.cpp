@@ -73,10 +73,11 @@ struct Run {
   void attention(const Tensor& out) const {
     const CachedKeys& cached = pass.cached;
     if (cached.keys.shape.rank() != 0) {
-      return span_attention(op(), span_attention_shape(pass.model, pass.shape, cached.keys.shape[0]), a.q, cached.keys,
-                            cached.values, out, cached.spans, cached.longest);
+      return span_attention(op(), span_attention_shape(pass.model, pass.shape, cached.keys.shape[0]),
+                            {a.q, cached.keys, cached.values}, out, cached.spans, cached.longest);
     }
-    attention_forward(op(), attention_shape(pass.model, pass.shape), pass.documents, a.q, a.k, a.v, out, a.log_sum_exp);
+    attention_forward(op(), attention_shape(pass.model, pass.shape), pass.documents, {a.q, a.k, a.v},
+                      {out, a.log_sum_exp});
   }
   void swiglu(const Float8Out& float8) const {
     op().kernels.swiglu_forward(op().stream, {.gate = a.gate.data,

@@ -29,13 +29,17 @@ void* allocate_for(Arena& scratch, Args& args, RowDocuments documents, const Byt
 
 }  // namespace
 
-void attention_forward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Tensor& q,
-                       const Tensor& k, const Tensor& v, const Tensor& o, float* log_sum_exp) {
+void attention_forward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Qkv& inputs,
+                       const Attended& out) {
   expect_whole_sequences(context);
   {
     const ArenaScope scope(context.scratch);
-    AttentionForward args{
-        .shape = shape, .q = q.data, .k = k.data, .v = v.data, .o = o.data, .log_sum_exp = log_sum_exp};
+    AttentionForward args{.shape = shape,
+                          .q = inputs.q.data,
+                          .k = inputs.k.data,
+                          .v = inputs.v.data,
+                          .o = out.o.data,
+                          .log_sum_exp = out.log_sum_exp};
     const auto bytes = [&](const AttentionForward& a) { return context.kernels.attention_forward_workspace(a); };
     args.workspace = allocate_for(context.scratch, args, documents, bytes);
     context.kernels.attention_forward(context.stream, args);
@@ -49,31 +53,31 @@ void attention_forward(OpContext& context, const AttentionShape& shape, RowDocum
                                  .head_dim = shape.head_dim,
                                  .scale = shape.scale,
                                  .dtype = shape.dtype};
-  span_attention(context, spans, q, k, v, o, documents.shared.spans, shape.seq);
+  span_attention(context, spans, inputs, out.o, documents.shared.spans, shape.seq);
 }
 
-void attention_backward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Tensor& q,
-                        const Tensor& k, const Tensor& v, const Tensor& o, const Tensor& d_o, const float* log_sum_exp,
-                        const Tensor& dq, const Tensor& dk, const Tensor& dv) {
+void attention_backward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Qkv& inputs,
+                        const Attended& made, const Tensor& d_o, const Qkv& gradients) {
   expect_whole_sequences(context);
   ArenaScope scope(context.scratch);
   AttentionBackward args{.shape = shape,
-                         .q = q.data,
-                         .k = k.data,
-                         .v = v.data,
-                         .o = o.data,
+                         .q = inputs.q.data,
+                         .k = inputs.k.data,
+                         .v = inputs.v.data,
+                         .o = made.o.data,
                          .d_o = d_o.data,
-                         .log_sum_exp = log_sum_exp,
-                         .dq = dq.data,
-                         .dk = dk.data,
-                         .dv = dv.data};
+                         .log_sum_exp = made.log_sum_exp,
+                         .dq = gradients.q.data,
+                         .dk = gradients.k.data,
+                         .dv = gradients.v.data};
   const auto bytes = [&](const AttentionBackward& a) { return context.kernels.attention_backward_workspace(a); };
   args.workspace = allocate_for(context.scratch, args, documents, bytes);
   context.kernels.attention_backward(context.stream, args);
 }
 
-void span_attention(OpContext& context, const SpanAttentionShape& shape, const Tensor& q, const Tensor& k,
-                    const Tensor& v, const Tensor& o, const std::int32_t* spans, std::int64_t longest) {
+void span_attention(OpContext& context, const SpanAttentionShape& shape, const Qkv& inputs, const Tensor& o,
+                    const std::int32_t* spans, std::int64_t longest) {
+  const auto& [q, k, v] = inputs;
   expect_whole_sequences(context);
   const Shape of_queries{shape.queries, shape.heads * shape.head_dim},
       of_keys{shape.keys, shape.kv_heads * shape.head_dim};

@@ -24,20 +24,30 @@ struct RowDocuments {
   SharedPrefixes shared{};  ///< in forward alone
 };
 
-/// Causal grouped-query attention over [batch · seq, heads · head_dim] tensors, within documents, with its scratch.
-/// Tokens that share a prefix see that and their own document, in place of the latter alone.
-void attention_forward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Tensor& q,
-                       const Tensor& k, const Tensor& v, const Tensor& o, float* log_sum_exp);
+/// Queries [batch · seq, heads · head_dim], keys and values [batch · seq, kv_heads · head_dim]; or their gradients.
+struct Qkv {
+  Tensor q, k, v;
+};
 
-/// Overwrites dq, dk, dv.
-void attention_backward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Tensor& q,
-                        const Tensor& k, const Tensor& v, const Tensor& o, const Tensor& d_o, const float* log_sum_exp,
-                        const Tensor& dq, const Tensor& dk, const Tensor& dv);
+/// What attention makes and its backward needs again.
+struct Attended {
+  Tensor o;                      ///< [batch · seq, heads · head_dim]
+  float* log_sum_exp = nullptr;  ///< as in AttentionForward
+};
+
+/// Causal grouped-query attention within documents, with its scratch. Tokens that share a prefix see that and their own
+/// document, in place of the latter alone.
+void attention_forward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Qkv& inputs,
+                       const Attended& out);
+
+/// Overwrites `gradients` with those of the inputs, from d_o, the gradient of o.
+void attention_backward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Qkv& inputs,
+                        const Attended& made, const Tensor& d_o, const Qkv& gradients);
 
 /// Attention of q [queries, heads · head_dim] to the keys that its spans name, of k and v [keys, kv_heads · head_dim];
 /// `spans` and `longest` as in SpanAttention; without spans only its scratch is taken.
-void span_attention(OpContext& context, const SpanAttentionShape& shape, const Tensor& q, const Tensor& k,
-                    const Tensor& v, const Tensor& o, const std::int32_t* spans, std::int64_t longest);
+void span_attention(OpContext& context, const SpanAttentionShape& shape, const Qkv& inputs, const Tensor& o,
+                    const std::int32_t* spans, std::int64_t longest);
 
 /// cos and sin [seq, head_dim / 2] of the rotary embedding, computed in double on the host from the radians by which
 /// each pair of a head turns from one position to the next.

@@ -3,6 +3,7 @@
 
 #include "src/train/plan/memory_plan.h"
 #include "tests/gpu/gpu_test.h"
+#include "tests/gpu/small_run.h"
 
 namespace octet::gpu_test {
 namespace {
@@ -21,37 +22,16 @@ TEST_F(DryRunOnGpu, ThePlanIsWhatTheLedgerHolds) {
                               Planned{.precision = Precision::bf16, .documents = true},
                               Planned{.precision = Precision::bf16, .gradients = GradientWire::bf16},
                               Planned{.precision = Precision::float8, .gradients = GradientWire::bf16}}) {
-    RunConfig config;
+    RunConfig config = SmallRun::config(kind.precision);
     config.data.document_mask = kind.documents;
-    config.device = DeviceType::cuda;
-    config.precision = kind.precision;
     config.parallel.gradient_wire = kind.gradients;
-    config.model = {.name = "small",
-                    .dim = 256,
-                    .layers = 3,
-                    .heads = 4,
-                    .kv_heads = 2,
-                    .head_dim = 64,
-                    .ffn_dim = 768,
-                    .vocab_size = 512};
-    config.train.seq_len = 256;
-    config.train.micro_batch = 2;
     config.train.global_batch = kind.gradients == GradientWire::bf16 ? 2 : 4;
-    config.data.validation_fraction = 0.1;
-    const auto stream = device.make_stream();
     MemoryLedger& ledger = device.ledger();
     std::array<std::int64_t, static_cast<std::size_t>(Purpose::count)> before{};
     for (std::size_t p = 0; p < before.size(); ++p) before[p] = ledger.usage(static_cast<Purpose>(p)).now;
     ledger.reset_peaks();
-    const DryBatches batches(config.train.global_batch, config.train.seq_len);
-    Mesh mesh(make_self_communicator(*stream, "world"), {});
-    const auto control = make_self_communicator(*stream, "control");
-    Trainer trainer(config, batches, mesh, *control, *stream, nullptr);
-    for (std::int64_t step = 1; step <= 2; ++step) {
-      trainer.launch(step);
-      trainer.collect();
-    }
-    trainer.validate();
+    SmallRun run(config);
+    run.train(2, 2);
     const MemoryPlan plan = plan_run(config, {}, 0, 1, DeviceType::cuda);
     for (std::size_t p = 0; p < before.size(); ++p) {
       EXPECT_EQ(plan.bytes[p], ledger.usage(static_cast<Purpose>(p)).peak - before[p])

@@ -1,8 +1,8 @@
 // Steps whose update is beside the next forward pass beside steps without, on the GPU: the same bits, where GEMMs have
 // the same algorithms.
 #include "kernels/cuda_settings.h"
-#include "src/train/step/trainer.h"
 #include "tests/gpu/gpu_test.h"
+#include "tests/gpu/small_run.h"
 
 namespace octet::gpu_test {
 namespace {
@@ -21,15 +21,11 @@ class UpdateBesideOnGpu : public GpuTest, public ::testing::WithParamInterface<K
     bool beside = false;
   };
 
-  /// Three steps of two micro-batches (of one with gradients in bf16), a validation and three more steps, each read
-  /// when the next was launched. The model is large enough that the update of a unit is under way when the host is done
-  /// with the step.
+  /// Three steps of two micro-batches (of one with gradients in bf16), a validation and three more steps. The model is
+  /// large enough that the update of a unit is under way when the host is done with the step.
   static Outcome run(const Kind& kind, AutoBool beside, std::int64_t multiprocessors,
                      BesideGemms gemms = BesideGemms::all) {
-    RunConfig config;
-    config.device = DeviceType::cuda;
-    config.precision = kind.precision;
-    config.float8.recipe = kind.recipe;
+    RunConfig config = SmallRun::config(kind.precision, kind.recipe);
     config.parallel.gradient_wire = kind.gradients;
     config.graphs = AutoBool::no;
     config.optimizer.beside_forward = beside;
@@ -43,28 +39,11 @@ class UpdateBesideOnGpu : public GpuTest, public ::testing::WithParamInterface<K
                     .head_dim = 128,
                     .ffn_dim = 4096,
                     .vocab_size = 2048};
-    config.train.seq_len = 256;
-    config.train.micro_batch = 2;
     config.train.global_batch = kind.gradients == GradientWire::bf16 ? 2 : 4;
-    config.data.validation_fraction = 0.1;
-    const auto stream = cuda_device(0).make_stream();
-    const DryBatches batches(config.train.global_batch, config.train.seq_len);
-    Mesh mesh(make_self_communicator(*stream, "world"), {});
-    const auto control_stream = cpu_device().make_stream();
-    const auto control = make_self_communicator(*control_stream, "control");
-    Trainer trainer(config, batches, mesh, *control, *stream, nullptr);
+    SmallRun run(config);
+    ShardedModel& model = run.trainer().model();
     Outcome out;
-    const auto collect = [&] {
-      const StepResult result = trainer.collect();
-      out.numbers.insert(out.numbers.end(), {result.loss, result.grad_norm});
-    };
-    for (std::int64_t step = 1; step <= 6; ++step) {
-      trainer.launch(step);
-      out.beside = out.beside || trainer.model().update_under_way();
-      while (trainer.under_way() > (step == 3 || step == 6 ? 0 : 1)) collect();
-      if (step == 3) out.numbers.push_back(trainer.validate());
-    }
-    ShardedModel& model = trainer.model();
+    out.numbers = run.train(6, 3, [&] { out.beside = out.beside || model.update_under_way(); });
     const std::vector<ParameterSpec>& parameters = model.parameters().parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const bool narrow = kind.gradients == GradientWire::bf16 && parameters[i].one_gemm_gradient;
@@ -74,8 +53,8 @@ class UpdateBesideOnGpu : public GpuTest, public ::testing::WithParamInterface<K
       const auto n = static_cast<std::size_t>(buffer->layout().elements());
       out.state.resize(out.state.size() + n);
       cuda_device(0).copy_to_host(&*(out.state.end() - static_cast<std::ptrdiff_t>(n)), buffer->all(),
-                                  buffer->layout().bytes(), *stream);
-      stream->synchronize();
+                                  buffer->layout().bytes(), run.stream());
+      run.stream().synchronize();
     }
     return out;
   }

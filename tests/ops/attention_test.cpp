@@ -16,10 +16,9 @@ struct Attention : test::OpsTest {
                      v = random_values(n * kv_dim, 3);
   std::vector<float> o = std::vector<float>(q.size(), NAN), lse = std::vector<float>(std::size_t(n * s.heads), NAN);
 
-  void forward() {
-    attention_forward(op_, s, {}, view(q, {n, q_dim}), view(k, {n, kv_dim}), view(v, {n, kv_dim}), view(o, {n, q_dim}),
-                      lse.data());
-  }
+  Qkv inputs() const { return {view(q, {n, q_dim}), view(k, {n, kv_dim}), view(v, {n, kv_dim})}; }
+  Attended out() { return {view(o, {n, q_dim}), lse.data()}; }
+  void forward() { attention_forward(op_, s, {}, inputs(), out()); }
 
   /// The definition, in double: one row of scores at a time.
   std::vector<double> reference() const {
@@ -62,11 +61,8 @@ TEST_F(Attention, PartsOfSequencesAreRefused) {
                 .scratch = op_.scratch,
                 .exchange = op_.exchange,
                 .cp = second_of_two};
-  const Tensor rows = view(q, {n, q_dim}), keys = view(k, {n, kv_dim}), values = view(v, {n, kv_dim});
-  EXPECT_THROW(attention_forward(cut, s, {}, rows, keys, values, view(o, {n, q_dim}), lse.data()), Error);
-  EXPECT_THROW(
-      attention_backward(cut, s, {}, rows, keys, values, view(o, {n, q_dim}), rows, lse.data(), rows, keys, values),
-      Error);
+  EXPECT_THROW(attention_forward(cut, s, {}, inputs(), out()), Error);
+  EXPECT_THROW(attention_backward(cut, s, {}, inputs(), out(), inputs().q, inputs()), Error);
 }
 
 TEST_F(Attention, ForwardEqualsTheDefinition) {
@@ -84,10 +80,9 @@ TEST_F(Attention, ToSpansEqualsTheDefinitionAndGivesItsScratchBack) {
   const SpanAttentionShape to_spans{n, n, s.heads, s.kv_heads, s.head_dim, s.scale, s.dtype};
   const std::int64_t mark = scratch_.mark();
   const auto run = [&](const Tensor& keys) {
-    span_attention(op_, to_spans, view(q, {n, q_dim}), keys, view(v, {n, kv_dim}), view(o, {n, q_dim}), spans.data(),
-                   20);
+    span_attention(op_, to_spans, {inputs().q, keys, inputs().v}, out().o, spans.data(), 20);
   };
-  run(view(k, {n, kv_dim}));
+  run(inputs().k);
   EXPECT_LT(test::distance(o, reference()), 1e-6);
   EXPECT_EQ(scratch_.mark(), mark);
   EXPECT_THROW(run(view(k, {n / 2, 2 * kv_dim})), Error);
@@ -97,9 +92,8 @@ TEST_F(Attention, BackwardHandsOnEveryTensor) {
   forward();
   const auto d_o = random_values(n * q_dim, 4);
   std::vector<float> dq(q.size()), dk(k.size()), dv(v.size()), dq2(q.size()), dk2(k.size()), dv2(v.size());
-  attention_backward(op_, s, {}, view(q, {n, q_dim}), view(k, {n, kv_dim}), view(v, {n, kv_dim}), view(o, {n, q_dim}),
-                     view(d_o, {n, q_dim}), lse.data(), view(dq, {n, q_dim}), view(dk, {n, kv_dim}),
-                     view(dv, {n, kv_dim}));
+  attention_backward(op_, s, {}, inputs(), out(), view(d_o, {n, q_dim}),
+                     {view(dq, {n, q_dim}), view(dk, {n, kv_dim}), view(dv, {n, kv_dim})});
   AttentionBackward direct{.shape = s,
                            .q = q.data(),
                            .k = k.data(),
@@ -136,8 +130,7 @@ TEST_F(Attention, WithoutASharedBeginningIsTheOrdinaryOne) {
   kernels.span_attention = [](Stream&, const SpanAttention&) { ADD_FAILURE() << "no token sees a span"; };
   Arena scratch(cpu_device(), 1 << 14, Purpose::workspace, "scratch");
   OpContext op{.stream = op_.stream, .kernels = kernels, .scratch = scratch, .exchange = op_.exchange};
-  const Tensor rows = view(q, {n, q_dim}), keys = view(k, {n, kv_dim}), values = view(v, {n, kv_dim});
-  attention_forward(op, s, {.may_share = true}, rows, keys, values, view(o, {n, q_dim}), lse.data());
+  attention_forward(op, s, {.may_share = true}, inputs(), out());
   EXPECT_EQ(scratch.high_water(), 8192);
   EXPECT_EQ(scratch.mark(), 0);
 }

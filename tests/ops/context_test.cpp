@@ -48,8 +48,9 @@ std::int64_t dry_scratch(Stream& stream, const AttentionShape& s) {
   measure(op, t(n, q), {});
   EXPECT_EQ(recipe->grad_output(op, t(n, q), {}).for_input.data, nullptr);
   scratch.rewind(0);
-  attention_forward(op, s, {}, t(n, q), t(n, kv), t(n, kv), t(n, q), nullptr);
-  attention_backward(op, s, {}, t(n, q), t(n, kv), t(n, kv), t(n, q), t(n, q), nullptr, t(n, q), t(n, kv), t(n, kv));
+  const Qkv inputs{t(n, q), t(n, kv), t(n, kv)};
+  attention_forward(op, s, {}, inputs, {t(n, q)});
+  attention_backward(op, s, {}, inputs, {t(n, q)}, t(n, q), {t(n, q), t(n, kv), t(n, kv)});
   add_rmsnorm(op, t(n, q), t(n, q), t(q, 1), 1e-5f, t(n, q), t(n, q), nullptr, {});
   rmsnorm_backward(op, t(n, q), t(n, q), t(q, 1), nullptr, t(n, q), false, t(q, 1), false, {});
   return scratch.high_water();
