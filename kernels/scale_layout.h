@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "src/base/round_up.h"
 #include "src/base/scale_form.h"
 
 namespace octet {
@@ -19,11 +20,11 @@ constexpr std::int64_t inverse_scale_stride = gemm_scale_alignment / static_cast
 constexpr std::int64_t scale_block = 128;
 
 constexpr std::int64_t scale_blocks(std::int64_t extent) {
-  return (extent + scale_block - 1) / scale_block;
+  return ceil_div(extent, scale_block);
 }
 /// The distance from the scales of a block of the kept dimension to those of the next: a whole multiple of 4 floats.
 constexpr std::int64_t block_scale_stride(std::int64_t contracted) {
-  return (scale_blocks(contracted) + 3) / 4 * 4;
+  return round_up(scale_blocks(contracted), 4);
 }
 
 /// Floats of the inverse scales of a matrix of which a GEMM keeps `kept` indices and contracts `contracted`, in the
