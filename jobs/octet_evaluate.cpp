@@ -14,6 +14,7 @@
 #include "src/base/size_limit.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/mpi_runtime.h"
+#include "src/comm/nccl_process.h"
 #include "src/comm/watchdog.h"
 #include "src/device/hardware_queues.h"
 #include "src/train/run/cpu_setup.h"
@@ -64,6 +65,7 @@ int body(Watchdog& watchdog, MpiRuntime& mpi, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   octet::take_size_limits_as_errors();
+  octet::prepare_process_for_nccl();
   octet::ask_for_hardware_queues();
   if (octet::asks_for_version({argv, argv + argc})) {
     fmt::print("{}", octet::version_text("octet-evaluate"));

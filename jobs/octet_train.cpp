@@ -19,6 +19,7 @@
 #include "src/comm/host_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/mpi_runtime.h"
+#include "src/comm/nccl_process.h"
 #include "src/comm/watchdog.h"
 #include "src/device/hardware_queues.h"
 #include "src/train/options/checks.h"
@@ -188,6 +189,7 @@ int run(Command& read, MpiRuntime& mpi) {
 
 int main(int argc, char** argv) {
   octet::take_size_limits_as_errors();
+  octet::prepare_process_for_nccl();
   octet::ask_for_hardware_queues();   // in the environment, before there are threads and MPI, which may start CUDA
   const octet::SignalThread signals;  // before there are other threads
   const std::vector<std::string> words(argv, argv + argc);

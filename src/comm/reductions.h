@@ -30,6 +30,10 @@ inline Communicator& gradients_not_cut(Mesh& mesh) {
 inline Communicator& gradient_norm(Mesh& mesh) {
   return mesh.replica();
 }
+/// Maximum of that sum: each replica has made its own, and a last bit of it would part their weights for good.
+inline Communicator& one_gradient_norm(Mesh& mesh) {
+  return mesh.dp_replicate();
+}
 
 /// Maximum of each weight's pieces, so that it has one scale. Other stages have other weights.
 inline Communicator& weight_amax(Mesh& mesh) {

@@ -217,18 +217,21 @@ void FsdpGradients::finish_step() {
                          units_[u].closed, micro_batches_, u);
   }
   await_reductions(0);
-  if (tp_.size() > 1) {
-    tp_.group_begin();
-    for (std::size_t i = 0; i < list_.parameters.size(); ++i) {
-      if (!list_.parameters[i].cut.replicated()) continue;
-      tp_.all_reduce(gradient_shards_.data(i), gradient_shards_.layout().shard(i).padded_elements(), DType::f32,
-                     ReduceOp::sum);
-    }
-    tp_.group_end();
+  for_each_not_cut([&](float* piece, std::int64_t n) { tp_.all_reduce(piece, n, DType::f32, ReduceOp::sum); });
+  if (replicas_.size() == 1) return;
+  replicas_.all_reduce(gradient_shards_.all(), gradient_shards_.layout().elements(), DType::f32, ReduceOp::sum);
+  // Each rank of the tp group has summed over replicas in a group of its own, whose order may be another.
+  for_each_not_cut([&](float* piece, std::int64_t n) { tp_.broadcast(piece, n, DType::f32, 0); });
+}
+
+void FsdpGradients::for_each_not_cut(const std::function<void(float* piece, std::int64_t n)>& exchange) {
+  if (tp_.size() == 1) return;
+  tp_.group_begin();
+  for (std::size_t i = 0; i < list_.parameters.size(); ++i) {
+    if (!list_.parameters[i].cut.replicated()) continue;
+    exchange(gradient_shards_.data(i), gradient_shards_.layout().shard(i).padded_elements());
   }
-  if (replicas_.size() > 1) {
-    replicas_.all_reduce(gradient_shards_.all(), gradient_shards_.layout().elements(), DType::f32, ReduceOp::sum);
-  }
+  tp_.group_end();
 }
 
 }  // namespace octet

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -44,7 +45,8 @@ class FsdpGradients final : public GradientSink {
   std::span<const GradientTarget> open(int unit) override;
   void close(int unit) override;
   /// To be called after the last micro-batch. Sums over the replicas, and over the tensor-parallel group what each of
-  /// its ranks has computed of its own rows (parameters that are not cut).
+  /// its ranks has computed of its own rows (parameters that are not cut). All copies of a piece get the same bits, in
+  /// whatever order the groups sum.
   void finish_step();
 
  private:
@@ -78,6 +80,8 @@ class FsdpGradients final : public GradientSink {
   void start_reduction(int index, Unit& unit, bool overwrite);
   void reduce_scatter(std::size_t begin, std::size_t end, const Unit& unit, bool overwrite);
   void exchange_and_sum(int index, const Unit& unit, bool overwrite);
+  /// In one group of calls, the shards of what every rank of a tensor-parallel group has whole.
+  void for_each_not_cut(const std::function<void(float* piece, std::int64_t n)>& exchange);
   std::int64_t piece(std::size_t parameter) const {
     return gradient_shards_.layout().shard(parameter).padded_elements();
   }

@@ -35,7 +35,8 @@ GradientNorm::GradientNorm(const ParameterList& list, bool counts_first, Device&
   reset_counters();
 }
 
-void GradientNorm::compute(const ShardedBuffer& gradients, Communicator& replica, float max_norm) {
+void GradientNorm::compute(const ShardedBuffer& gradients, Communicator& replica, Communicator& replicas,
+                           float max_norm) {
   auto* values = values_.as<float>();
   for (std::int64_t i = 0; i < parameters_; ++i) {
     const auto index = static_cast<std::size_t>(i);
@@ -48,6 +49,7 @@ void GradientNorm::compute(const ShardedBuffer& gradients, Communicator& replica
   }
   kernels_.sum(stream_, {.x = sums_.as<float>(), .n = parameters_, .out = values + 3});
   replica.all_reduce(values + 3, 1, DType::f32, ReduceOp::sum);
+  if (replicas.size() > 1) replicas.all_reduce(values + 3, 1, DType::f32, ReduceOp::max);
   kernels_.clip_factor(stream_, {.sum_of_squares = values + 3,
                                  .max_norm = max_norm,
                                  .norm = values,

@@ -45,6 +45,7 @@ class CommunicationBytes : public testing::Test {
       if (mesh_.tp > 1) tensor_parallel();
       add("dp all_reduce_sum", 4);       // the loss, of the whole step in this test
       add("replica all_reduce_sum", 4);  // sum of squares of the gradients
+      if (mesh_.dp_replicate > 1) add("dp_replicate all_reduce_max", 4);
       return all_;
     }
 
@@ -78,7 +79,10 @@ class CommunicationBytes : public testing::Test {
         add("tp all_reduce_max", gathers(p) * 4);
       const std::int64_t aligned = (padded / shards + 63) / 64 * 64;  // pieces start at multiples of 256 bytes
       if (mesh_.dp_replicate > 1) add("dp_replicate all_reduce_sum", aligned * 4);
-      if (mesh_.tp > 1 && p.shape.rank() == 1) add("tp all_reduce_sum", padded / shards * 4);
+      if (mesh_.tp > 1 && p.shape.rank() == 1) {
+        add("tp all_reduce_sum", padded / shards * 4);
+        if (mesh_.dp_replicate > 1) add("tp broadcast", padded / shards * 4);
+      }
     }
 
     void tensor_parallel() {

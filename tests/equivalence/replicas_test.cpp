@@ -8,6 +8,7 @@
 #include "src/train/run/loop.h"
 #include "src/train/run/run_directory.h"
 #include "tests/equivalence/trainer_test.h"
+#include "tests/support/unlike_sums.h"
 
 namespace octet {
 namespace {
@@ -37,10 +38,12 @@ class Replicas : public TrainerTest {
   Ended run(int replicas, const char* corrupted = nullptr) {
     CommTrace trace;
     const auto control = make_traced(make_mpi_communicator(*stream_, "control"), &trace);
-    Mesh mesh(make_mpi_communicator(*stream_, "world"), {.pp = static_cast<int>(config_.parallel.pp),
-                                                         .dp_replicate = replicas,
-                                                         .dp_shard = 0,
-                                                         .tp = static_cast<int>(config_.parallel.tp)});
+    std::unique_ptr<Communicator> world = make_mpi_communicator(*stream_, "world");
+    if (unlike_sums_) world = std::make_unique<test::UnlikeSums>(std::move(world), world_->rank());
+    Mesh mesh(std::move(world), {.pp = static_cast<int>(config_.parallel.pp),
+                                 .dp_replicate = replicas,
+                                 .dp_shard = 0,
+                                 .tp = static_cast<int>(config_.parallel.tp)});
     config_.run_dir = folder_ / fmt::format("run-{}", runs_++);
     const RunEnvironment environment{.mesh = mesh,
                                      .control = *control,
@@ -109,6 +112,8 @@ class Replicas : public TrainerTest {
     config_.model.ffn_dim = 28;
   }
 
+  bool unlike_sums_ = false;  ///< of the groups of the mesh
+
  private:
   int runs_ = 0;
 };
@@ -119,6 +124,30 @@ TEST_F(Replicas, IntactOnesAreComparedAndGoOn) {
   EXPECT_EQ(ended.done, 5);
   EXPECT_EQ(ended.status["state"], "finished");
   EXPECT_EQ(ended.comparisons, 2);  // after steps 2 and 4
+}
+
+/// Groups whose sums have other last bits, as NCCL's may, leave all copies alike: the norm by which gradients are
+/// clipped, the gradients of what tp does not cut, and those of a tied embedding.
+TEST_F(Replicas, StayTheSameWhereGroupsSumInAnotherOrder) {
+  unlike_sums_ = true;
+  config_.parallel.check_replicas_every = 1;
+  config_.optimizer.clip_norm = 1e-3;
+  const auto expect_intact = [&](int replicas) {
+    const Ended ended = run(replicas);
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_EQ(ended.done, 5);
+    EXPECT_GT(ended.comparisons, 0);
+  };
+  expect_intact(2);
+  set_tp(2);
+  expect_intact(world_->size() == 2 ? 1 : 2);
+  config_.model.tied_embedding = true;
+  config_.parallel.tp = 1;
+  config_.parallel.pp = 2;
+  config_.parallel.zero = Zero::two;
+  config_.train.micro_batch = 3;
+  config_.checkpoint.interval = "2";
+  expect_intact(world_->size() == 2 ? 1 : 2);
 }
 
 TEST_F(Replicas, ACorruptedWeightEndsTheRunByName) {

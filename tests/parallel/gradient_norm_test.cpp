@@ -35,7 +35,7 @@ struct Norm : test::ParallelTest {
 TEST_F(Norm, IsTheNormOfTheWholeGradient) {
   const double expected = fill(0.5);
   trace_.clear();
-  norm->compute(*gradients, *world_, 1.0f);
+  norm->compute(*gradients, *world_, *self_, 1.0f);
   EXPECT_NEAR(*norm->norm(), expected, 3e-7 * expected);
   EXPECT_NEAR(*norm->factor(), 1.0 / (expected + 1e-6), 1e-6 / expected);
   EXPECT_EQ(*norm->skip(), 0u);
@@ -44,10 +44,10 @@ TEST_F(Norm, IsTheNormOfTheWholeGradient) {
 
 TEST_F(Norm, SmallGradientsAreNotClippedNorAnyWithoutALimit) {
   fill(1e-4);
-  norm->compute(*gradients, *world_, 1.0f);
+  norm->compute(*gradients, *world_, *self_, 1.0f);
   EXPECT_EQ(*norm->factor(), 1.0f);
   fill(100);
-  norm->compute(*gradients, *world_, 0.0f);
+  norm->compute(*gradients, *world_, *self_, 0.0f);
   EXPECT_EQ(*norm->factor(), 1.0f);
 }
 
@@ -57,7 +57,7 @@ TEST_F(Norm, PaddingIsNoPartOfIt) {
     const Shard& s = layout_->shard(i);
     std::fill_n(gradients->data(i) + s.elements(), s.padded_elements() - s.elements(), NAN);
   }
-  norm->compute(*gradients, *world_, 1.0f);
+  norm->compute(*gradients, *world_, *self_, 1.0f);
   EXPECT_NEAR(*norm->norm(), expected, 3e-7 * expected);
   for (std::size_t i = 0; i < count(); ++i) EXPECT_EQ(counted(i), 0);
 }
@@ -70,13 +70,13 @@ TEST_F(Norm, NonFiniteElementsStopTheOptimizerAndAreCountedByParameter) {
   head[100] = INFINITY;
   put(*gradients, 2, tall);
   put(*gradients, 10, head);
-  norm->compute(*gradients, *world_, 1.0f);
+  norm->compute(*gradients, *world_, *self_, 1.0f);
   EXPECT_FALSE(std::isfinite(*norm->norm()));
   EXPECT_EQ(*norm->skip(), 1u);  // on every rank
   for (std::size_t i = 0; i < count(); ++i) EXPECT_EQ(counted(i), i == 2 ? 2 : i == 10 ? 1 : 0) << spec(i).name;
 
   fill(0.5);  // one bad step stops all that follow
-  norm->compute(*gradients, *world_, 1.0f);
+  norm->compute(*gradients, *world_, *self_, 1.0f);
   EXPECT_TRUE(std::isfinite(*norm->norm()));
   EXPECT_EQ(*norm->skip(), 1u);
   EXPECT_EQ(counted(2), 2);
@@ -103,19 +103,19 @@ TEST_F(Norm, OfBf16PiecesIsThatOfTheSameValues) {
       }
     }
   }
-  norm->compute(*gradients, *world_, 1.0f);
-  of_narrow.compute(narrow, *world_, 1.0f);
+  norm->compute(*gradients, *world_, *self_, 1.0f);
+  of_narrow.compute(narrow, *world_, *self_, 1.0f);
   EXPECT_EQ(*of_narrow.norm(), *norm->norm());
   EXPECT_EQ(*of_narrow.factor(), *norm->factor());
   if (layout_->shard(2).elements() > 0) static_cast<bf16*>(narrow.piece(2))[0] = bf16(INFINITY);
-  of_narrow.compute(narrow, *world_, 1.0f);
+  of_narrow.compute(narrow, *world_, *self_, 1.0f);
   EXPECT_EQ(*of_narrow.skip(), 1u);
   EXPECT_EQ(of_narrow.non_finite()[2], layout_->shard(2).elements() > 0 ? 1u : 0u);
 }
 
 TEST_F(Norm, OverflowOfTheSumStopsTheOptimizerToo) {
   fill(1e25);  // squares beyond fp32
-  norm->compute(*gradients, *world_, 1.0f);
+  norm->compute(*gradients, *world_, *self_, 1.0f);
   EXPECT_EQ(*norm->skip(), 1u);
   EXPECT_EQ(counted(0), 0);  // no element is at fault
 }

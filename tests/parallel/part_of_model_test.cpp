@@ -101,7 +101,7 @@ TEST_F(PartOfModel, WhatIsNotFiniteIsCountedByTheId) {
   ASSERT_EQ(spec(last).id, 8U);
   if (layout_->shard(last).rows > 0) gradients.data(last)[1] = NAN;
   GradientNorm norm(list_, true, cpu_device(), *stream_);
-  norm.compute(gradients, *world_, 1);
+  norm.compute(gradients, *world_, *self_, 1);
   for (std::size_t id = 0; id < whole.ids; ++id) {
     EXPECT_EQ(norm.non_finite()[id], id == 8 && layout_->shard(last).rows > 0 ? 1U : 0U) << id;
   }

@@ -85,7 +85,8 @@ void ShardedModel::finish_step(std::int64_t step, double lr, bool beside) {
   join_update();
   sink_.finish_step();
   tied_.sum();
-  norm_.compute(gradients_, reductions::gradient_norm(mesh_), static_cast<float>(optimizer_.clip_norm));
+  norm_.compute(gradients_, reductions::gradient_norm(mesh_), reductions::one_gradient_norm(mesh_),
+                static_cast<float>(optimizer_.clip_norm));
   update_delayed_scales();
   weight_scales_.clear();
   update(step, lr, beside && !weight_scales_.exchanges(reductions::weight_amax(mesh_)));
