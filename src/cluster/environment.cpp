@@ -88,6 +88,15 @@ std::vector<EnvironmentValue> job_environment(const ClusterProfile& p, const std
     const auto same = std::ranges::find(out, v.name, &EnvironmentValue::name);
     same == out.end() ? out.push_back(v) : void(*same = v);
   }
+  std::erase_if(out, [](const EnvironmentValue& v) { return v.unset; });
+  return out;
+}
+
+std::vector<std::string> unset_variables(const ClusterProfile& p) {
+  std::vector<std::string> out;
+  for (const EnvironmentValue& v : p.environment.variables) {
+    if (v.unset) out.push_back(v.name);
+  }
   return out;
 }
 

@@ -14,7 +14,11 @@ namespace octet {
 /// `run_dir`: absolute.
 std::vector<EnvironmentValue> generated_environment(const ClusterProfile& profile, const std::string& run_dir);
 
-/// The environment of a job: the generated values, with the profile's in their place or behind them.
+/// The environment of a job: the generated values, with the profile's in their place or behind them, and without those
+/// that the profile unsets.
 std::vector<EnvironmentValue> job_environment(const ClusterProfile& profile, const std::string& run_dir);
+
+/// Names that the profile unsets: the job has no such variable, neither generated nor of the shell that submits.
+std::vector<std::string> unset_variables(const ClusterProfile& profile);
 
 }  // namespace octet

@@ -163,6 +163,9 @@ void add_environment(const JobScript& job, Lines& out) {
     const std::string end = v.review.empty() ? "" : fmt::format("; look at it again with NCCL {}", v.review);
     out.line("export {}={}  # {}{}", v.name, shell_word(v.value), v.reason, end);
   }
+  for (const EnvironmentValue& v : job.profile.environment.variables) {
+    if (v.unset) out.line("unset {}  # {}", v.name, v.reason);
+  }
 }
 
 void add_settings(const JobScript& job, Lines& out) {

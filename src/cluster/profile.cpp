@@ -98,7 +98,8 @@ A key whose default is "required" must be there; `environment.variables[].reason
 combinations are errors.
 
 From the fabric and the cards come the environment variables of NCCL, UCX and HDF5 that such a cluster needs, each with its
-reason in the job script; a value under `environment.variables` wins over a generated one of that name.
+reason in the job script; a value under `environment.variables` wins over a generated one of that name, and `unset: true` there
+leaves it out. A network that comes with a plugin of NCCL needs that: [tuning/custom.md](tuning/custom.md) says what to write.
 
 ## At the top of the file
 )" + markdown(schema);

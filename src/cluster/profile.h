@@ -133,6 +133,7 @@ struct ContainerProfile {
 struct EnvironmentValue {
   std::string name, value, reason;
   std::string review{};  ///< release of NCCL from which the reason may no longer hold; empty: it does not end
+  bool unset = false;    ///< the job has no such variable; `value` is empty
 };
 
 struct EnvironmentProfile {

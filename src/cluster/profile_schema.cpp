@@ -39,7 +39,10 @@ void declare_hardware(Schema& schema, ClusterProfile& p) {
       .help("Interface of the ordinary network, which NCCL's bootstrap and MPI use. Empty: they choose.");
   schema.add("traffic_class", p.nics.traffic_class)
       .between(-1, 255)
-      .help("The fabric's lossless class (NCCL_IB_TC). -1: not set.");
+      .help(
+          "The fabric's lossless class (NCCL_IB_TC). On RoCE it is the byte of the IP header, 4 * DSCP + ECN bits: "
+          "DSCP "
+          "26 is 104, or 106 with ECT(0). -1: not set.");
 
   schema.section("cpu", "The processors of a node.");
   schema.add("cores", p.cpu.cores).required().between(1, 4096).help("Cores of a node.");
@@ -187,14 +190,19 @@ void declare_software(Schema& schema, ClusterProfile& p) {
       .add_list<EnvironmentValue>("variables", p.environment.variables,
                                   [](Schema& element, EnvironmentValue& v) {
                                     element.add("name", v.name).required().help("Name.");
-                                    element.add("value", v.value).required().help("Value.");
+                                    element.add("value", v.value).help("Value. Not empty.");
                                     element.add("reason", v.reason).required().help("Why.");
                                     element.add("review", v.review)
                                         .help(
                                             "Release of NCCL from which the reason may no longer hold; octet doctor "
                                             "--env says so then.");
+                                    element.add("unset", v.unset)
+                                        .help(
+                                            "In place of a value: the job has no such variable, neither a generated "
+                                            "one nor one of the shell that submits.");
                                   })
-      .help("A list of {name, value, reason, review}, which win over generated values.");
+      .help(
+          "A list of {name, value, reason, review}, which win over generated values, or {name, unset: true, reason}.");
 }
 
 }  // namespace

@@ -72,6 +72,9 @@ TEST(DoctorCommand, Environment) {
   EXPECT_EQ(good.exit_code, 0) << good.all();
   const CommandResult given = run_command("env -i NCCL_SOCKET_MAGIC=1 " + doctor + "--env --nccl 2.30.7");
   EXPECT_HAS(given.out, "ok          NCCL_SOCKET_MAGIC");
+  const CommandResult lost = run_command("env -i NCCL_TOPO_FILE=/nonexistent.xml " + doctor + "--env --nccl 2.28.9");
+  EXPECT_EQ(lost.exit_code, 76) << lost.all();
+  EXPECT_HAS(lost.out, "/nonexistent.xml: No such file or directory: NCCL goes on without it");
 }
 
 // Two tasks as srun starts them on two nodes, the first of which waits for the other.
@@ -104,6 +107,9 @@ TEST(DoctorCommand, Usage) {
   EXPECT_EQ(run_command(doctor + "--root /no/such/folder").exit_code, 64);
   EXPECT_EQ(run_command(doctor + "--profile no-such-cluster").exit_code, 64);
   EXPECT_EQ(run_command(doctor + "--nccl 2.28.9").exit_code, 64);
+  for (const char* release : {"two", "2", "2.28.9x"}) {
+    EXPECT_EQ(run_command(doctor + "--env --nccl " + release).exit_code, 64) << release;
+  }
   EXPECT_EQ(run_command(doctor + "--wait 3").exit_code, 64);
   EXPECT_EQ(run_command(doctor + "extra").exit_code, 64);
   EXPECT_EQ(run_command(doctor + "--allocation /no/such/folder").exit_code, 64);

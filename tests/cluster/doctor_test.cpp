@@ -229,6 +229,43 @@ TEST(Doctor, ErrorsThatRiseAreFound) {
   EXPECT_EQ(risen_errors({before}, {after}), std::vector<std::string>{"mlx5_0 symbol_error +12"});
 }
 
+TEST(Doctor, FilesOfNcclAreLookedUpOnTheNode) {
+  const ClusterProfile roce = read_profile("ibm-roce");
+  EXPECT_EQ(Changed().check("nccl.files", &roce), "bad: NCCL_TOPO_FILE=/etc/nccl/topo.xml\n");
+  EXPECT_EQ(Changed().with("etc/nccl/topo.xml", "<system/>").check("nccl.files", &roce), "");
+  Changed shell;
+  shell.with("commands/env", "NCCL_GRAPH_FILE=/tmp/graph.xml\n");
+  EXPECT_EQ(shell.check("nccl.files", nullptr), "bad: NCCL_GRAPH_FILE=/tmp/graph.xml\n");
+  ClusterProfile other = roce;
+  other.environment.variables = {{.name = "NCCL_TOPO_FILE", .value = "", .reason = "bare", .unset = true}};
+  EXPECT_EQ(Changed().check("nccl.files", &other), "");
+  other = roce;
+  other.software.container = {"apptainer", "exec", "image"};
+  EXPECT_EQ(Changed().check("nccl.files", &other), "warning: NCCL_TOPO_FILE=/etc/nccl/topo.xml\n");
+}
+
+TEST(Doctor, WhatRoceSentAgainIsToldAgainstThePacketsReceived) {
+  const char* check = "hca.retransmissions";
+  const std::string port = "sys/class/infiniband/mlx5_0/ports/1/";
+  EXPECT_EQ(Changed().with(port + "hw_counters/packet_seq_err", "100000").check(check, nullptr), "");  // InfiniBand
+  const auto roce = [&](const std::string& file, const char* text) {
+    Changed node;
+    node.with(port + "link_layer", "Ethernet\n").with(port + "hw_counters/packet_seq_err", "5000\n");
+    node.with(port + "hw_counters/out_of_sequence", "900000\n").with(file, text);
+    return node.check(check, nullptr);
+  };
+  EXPECT_EQ(roce("unknown", ""), "warning: mlx5_0 packet_seq_err 5000, mlx5_0 out_of_sequence 900000\n");
+  // One in two million packets; and one in ten minutes since the node was booted.
+  EXPECT_TRUE(roce(port + "counters/port_rcv_packets", "10000000000").starts_with("ok"));
+  EXPECT_TRUE(roce(port + "counters/port_rcv_packets", "1000000000").starts_with("warning"));
+  EXPECT_TRUE(roce("proc/uptime", "3000000.12 1.0").starts_with("ok"));
+  Changed drops;
+  drops.with(port + "link_layer", "Ethernet\n")
+      .with(port + "gid_attrs/ndevs/0", "eth5\n")
+      .with("commands/ethtool-eth5", "NIC statistics:\n     rx_discards_phy: 187423\n");
+  EXPECT_EQ(drops.check(check, nullptr), "warning: mlx5_0 rx_discards_phy 187423\n");
+}
+
 TEST(Doctor, AcsInAVirtualMachineAndForThoseWhoMayNotSee) {
   const std::string bridge =
       "17:01.0 PCI bridge: x\n\t\tACSCtl:\tSrcValid+ ReqRedir-\n1b:00.0 3D controller: NVIDIA x\n";

@@ -122,6 +122,15 @@ TEST(JobScript, AsksOnlyForWhatTheReleaseHas) {
   EXPECT_HAS(render(job, ""), "export SRUN_CPUS_PER_TASK=28");
 }
 
+TEST(JobScript, UnsetsWhatTheProfileLeavesOut) {
+  JobScript job = job_on("ibm-infiniband", 16);
+  EXPECT_HAS(render(job, ""), "export NCCL_NET_PLUGIN=none ");
+  job.profile.environment.variables = {{.name = "NCCL_NET_PLUGIN", .value = "", .reason = "a plugin", .unset = true}};
+  job.environment = job_environment(job.profile, job.run_dir);
+  EXPECT_HAS(render(job, ""), "\nunset NCCL_NET_PLUGIN  # a plugin\n");
+  expect_not_in("export NCCL_NET_PLUGIN", render(job, ""));
+}
+
 TEST(JobScript, NeverHidesGpusFromNccl) {
   for (const char* cluster : {"aws-p5-efa", "dgx-h100-infiniband", "grand-teton", "ibm-infiniband", "ibm-roce"}) {
     const std::string text = render(job_on(cluster, 16), "");

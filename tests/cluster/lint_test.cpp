@@ -7,11 +7,17 @@
 
 #include "src/cluster/doctor/known_versions.h"
 #include "src/cluster/environment.h"
+#include "src/cluster/environment/conf_file.h"
+#include "src/cluster/environment/named_files.h"
 #include "src/cluster/environment/value_check.h"
 #include "src/cluster/share_folder.h"
+#include "tests/data/support.h"
 
 namespace octet {
 namespace {
+
+using test::TempFolder;
+using test::write_bytes;
 
 const VariableTable& table() {
   static const VariableTable table = read_variable_table();
@@ -46,7 +52,15 @@ TEST(Lint, Rules) {
       {"NCCL_IB_TIMEOUT", "20", "ok", "this is the default"},
       {"NCCL_IB_TIMEOUT", "0x16", "ok", "until a message is sent again"},
       {"NCCL_IB_TIMEOUT", "32", "warning", "0 to 31"},
-      {"NCCL_IB_TIMEOUT", "twenty", "warning", "0 to 31"},
+      {"NCCL_IB_TIMEOUT", "twenty", "bad", "NCCL reads 0"},
+      {"NCCL_IB_TIMEOUT", " 22 ", "ok", "until a message is sent again"},
+      {"NCCL_IB_TIMEOUT", "22s", "warning", "NCCL reads 22"},
+      {"NCCL_IB_TIMEOUT", "08", "bad", "NCCL reads 0"},
+      {"NCCL_IB_TIMEOUT", "", "warning", "as if it were not set"},
+      {"NCCL_BUFFSIZE", "4M", "bad", "NCCL reads 4:"},
+      {"NCCL_BUFFSIZE", "1.5", "bad", "NCCL reads 1:"},
+      {"NCCL_BUFFSIZE", "99999999999999999999", "warning", "at least 1"},
+      {"NCCL_NVLS_ENABLE", "0", "ok", "NVLink SHARP"},
       {"NCCL_IB_TIMEOUT", "23", "warning", "after minutes"},
       {"NCCL_IB_TIMEOUT", "0", "bad", "no time limit"},
       {"NCCL_IB_TIMEOUTS", "22", "warning", "nearest: NCCL_IB_TIMEOUT"},
@@ -62,6 +76,15 @@ TEST(Lint, Rules) {
       {"NCCL_ALGO", "rings", "bad", "\"rings\""},
       {"NCCL_ALGO", "ring,tree;allreduce:^tree", "warning", "pinned"},
       {"NCCL_ALGO", "ring;tree", "bad", "FUNCTION:NAMES"},
+      {"NCCL_ALGO", "ring, tree", "bad", "\" tree\""},
+      {"NCCL_ALGO", "allgather:rings", "bad", "\"rings\""},
+      {"NCCL_ALGO", "gather:ring", "bad", "\"gather\""},
+      {"NCCL_ALGO", "", "warning", "as if it were not set"},
+      {"NCCL_ALGO", "^ring", "bad", "between nodes: broadcast, all_gather, reduce_scatter (ring)"},
+      {"NCCL_ALGO", "Tree,NVLSTree", "bad", "between nodes: broadcast, all_gather, reduce_scatter (ring)"},
+      {"NCCL_ALGO", "allgather:tree", "bad", "between nodes: all_gather (ring)"},
+      {"NCCL_ALGO", "allreduce:pat", "bad", "between nodes: all_reduce (nvlstree, ring, tree)"},
+      {"NCCL_ALGO", "^tree,,nvlstree;allgather:ring", "warning", "pinned"},
       {"NCCL_PROTO", "LL128", "bad", "corrupted"},
       {"NCCL_PROTO", "^LL128", "warning", "pinned"},
       {"NCCL_NVLS_ENABLE", "2", "bad", "can hang"},
@@ -83,6 +106,14 @@ TEST(Lint, Rules) {
       {"MPIR_CVAR_UNHEARD_OF", "1", "warning", "not among the variables of MPICH"},
       {"FI_PROVIDER", "tcp", "warning", "not EFA"},
       {"FI_PROVIDER", "efa", "ok", "providers"},
+      {"NCCL_SHARP_MAX_COMMS", "4", "ok", "read by the SHARP plugin"},
+      {"NCCL_PLUGIN_P2P", "ucx", "ok", "read by the SHARP plugin"},
+      {"NCCL_IB_TC", "26", "warning", "if DSCP 26 was meant, it is 104, or 106 with ECT(0)"},
+      {"NCCL_IB_TC", "106", "ok", "4 * DSCP"},
+      {"NCCL_IB_TC", "41", "ok", "4 * DSCP"},
+      {"NCCL_IB_TC", "32", "ok", "4 * DSCP"},
+      {"NCCL_NET", "", "bad", "empty name"},
+      {"nccl_ib_tc", "106", "warning", "names are of capitals"},
   };
   for (const Rule& rule : rules) {
     const std::string text = one(rule.name, rule.value);
@@ -103,6 +134,12 @@ TEST(Lint, VariablesThatContradictEachOther) {
        "NCCL_NET_PLUGIN",
        "bad",
        "plugins are turned off"},
+      {{{"NCCL_NET_PLUGIN", "none"}, {"NCCL_NET", "OFI"}}, "NCCL_NET_PLUGIN", "bad", "the plugin that has OFI"},
+      {{{"NCCL_NET_PLUGIN", "None"}, {"NCCL_NET", "IBext_v10"}}, "NCCL_NET_PLUGIN", "bad", "plugins are turned off"},
+      {{{"NCCL_NET_PLUGIN", ""}, {"NCCL_NET", "Libfabric"}}, "NCCL_NET_PLUGIN", "bad", "plugins are turned off"},
+      {{{"NCCL_COLLNET_ENABLE", "1"}, {"NCCL_NET", "IB"}}, "NCCL_COLLNET_ENABLE", "warning", "NCCL's own"},
+      {{{"NCCL_SHARP_DISABLE", "1"}, {"NCCL_NET_PLUGIN", "none"}}, "NCCL_SHARP_DISABLE", "warning", "turned off"},
+      {{{"NCCL_ALGO", "CollNetDirect"}, {"NCCL_COLLNET_ENABLE", "1"}}, "NCCL_ALGO", "bad", "nodes: broadcast (ring)"},
       {{{"NCCL_ALGO", "NVLS"}, {"NCCL_NVLS_ENABLE", "0"}}, "NCCL_ALGO", "bad", "turned off"},
       {{{"NCCL_ALGO", "CollNetDirect"}}, "NCCL_ALGO", "bad", "needs NCCL_COLLNET_ENABLE=1"},
       {{{"NCCL_SHM_DISABLE", "1"}, {"NCCL_P2P_DISABLE", "1"}}, "NCCL_SHM_DISABLE", "bad", "over the network"},
@@ -123,6 +160,9 @@ TEST(Lint, VariablesThatContradictEachOther) {
   }
   const Environment consistent[] = {{{"NCCL_IB_DISABLE", "1"}, {"NCCL_NET", "Socket"}},
                                     {{"NCCL_IB_DISABLE", "0"}, {"NCCL_NET", "IB"}},
+                                    {{"NCCL_NET_PLUGIN", "none"}, {"NCCL_NET", "ib"}},
+                                    {{"NCCL_NET_PLUGIN", "none"}, {"NCCL_NET", "Socket"}},
+                                    {{"NCCL_ALGO", "ring,collnetdirect"}, {"NCCL_COLLNET_ENABLE", "1"}},
                                     {{"NCCL_MIN_CTAS", "8"}, {"NCCL_MAX_CTAS", "8"}},
                                     {{"UCX_TLS", "tcp,self"}, {"UCX_NET_DEVICES", "eth0"}},
                                     {{"UCX_TLS", "rc"}, {"UCX_NET_DEVICES", "mlx5_0:1"}}};
@@ -161,9 +201,10 @@ TEST(Lint, NamesThatThisMachineDoesNotHave) {
   const Findings all = lint(table(), {{"NCCL_SOCKET_IFNAME", "bond0"}}, "2.28.9", nullptr, &devices);
   ASSERT_EQ(all.size(), 1U);
   EXPECT_EQ(all[0].state, State::bad);
-  const LocalDevices none{{"lo"}, {}};
-  EXPECT_NE(device_finding(*table().find("NCCL_IB_HCA"), "mlx5", none).advice.find("has no verbs device"),
-            std::string::npos);
+  const LocalDevices none{{"lo"}, {}};  // as a machine from which jobs are submitted
+  const Finding unknown = device_finding(*table().find("NCCL_IB_HCA"), "mlx5", none);
+  EXPECT_NE(unknown.advice.find("has no verbs device"), std::string::npos);
+  EXPECT_EQ(unknown.state, State::absent);
 }
 
 TEST(Lint, ReleasesMatter) {
@@ -257,6 +298,48 @@ TEST(Lint, ASubmissionHearsOfTheValuesOfItsProfile) {
             "docs, env)");
 }
 
+TEST(Lint, ASubmissionHearsOfGeneratedValuesThatItsProfileContradicts) {
+  ClusterProfile profile = read_profile("grand-teton");
+  const std::vector<EnvironmentValue> rest = profile.environment.variables;
+  profile.environment.variables.push_back({"NCCL_NET", "AWS Libfabric", "the plugin"});
+  const auto told = environment_findings(profile, "/run");
+  const auto plugin = std::ranges::find_if(told, [](const std::string& one) {
+    return one.starts_with("environment.variables: NCCL_NET_PLUGIN = none, generated: bad: expected the plugin");
+  });
+  EXPECT_NE(plugin, told.end());
+  profile.environment.variables = {{"NCCL_NET", "AWS Libfabric", "the plugin"},
+                                   {.name = "NCCL_NET_PLUGIN", .value = "", .reason = "found", .unset = true}};
+  EXPECT_TRUE(environment_findings(profile, "/run").empty());
+  profile.environment.variables = rest;
+  EXPECT_TRUE(environment_findings(profile, "/run").empty());
+}
+
+TEST(Lint, ATrafficClassThatIsADscpIsToldBeforeTheQueue) {
+  ClusterProfile profile = read_profile("ibm-roce");
+  profile.nics.traffic_class = 26;
+  ASSERT_EQ(environment_findings(profile, "/run").size(), 1U);
+  EXPECT_TRUE(
+      environment_findings(profile, "/run")[0].starts_with("nics.traffic_class = 26: is DSCP 6 with ECN bits 2"));
+  profile.nics.traffic_class = 104;
+  EXPECT_TRUE(environment_findings(profile, "/run").empty());
+  // On InfiniBand there is no DSCP.
+  const ClusterProfile infiniband = read_profile("ibm-infiniband"), roce = read_profile("ibm-roce");
+  EXPECT_TRUE(one("NCCL_IB_TC", "26", "2.28.9", &infiniband).starts_with("ok"));
+  const Findings unset = lint(table(), {}, "2.30.7", &roce);
+  EXPECT_TRUE(
+      std::ranges::any_of(unset, [](const Finding& f) { return f.check == "NCCL_IB_TC" && f.seen == "not set"; }));
+}
+
+TEST(Lint, PatHasOneRankANode) {
+  ClusterProfile profile = read_profile("ibm-infiniband");
+  EXPECT_TRUE(one("NCCL_ALGO", "allgather:pat", "2.28.9", &profile).starts_with("bad"));
+  profile.gpus.per_node = 1;
+  EXPECT_TRUE(one("NCCL_ALGO", "allgather:pat", "2.28.9", &profile).starts_with("warning"));
+  EXPECT_TRUE(one("NCCL_ALGO", "allgather:nvls", "2.28.9", &profile).starts_with("bad"));
+  profile.nodes.count = 1;
+  EXPECT_TRUE(one("NCCL_ALGO", "allgather:nvls", "2.28.9", &profile).starts_with("warning"));
+}
+
 TEST(VariableTable, IsInOrder) {
   std::map<std::string, int> counts;
   for (const Variable& v : table().variables) {
@@ -277,6 +360,50 @@ TEST(EffectiveEnvironment, FilesOfNcclComeBehindTheEnvironment) {
   EXPECT_EQ(e.at("NCCL_CUMEM_ENABLE"), "0");   // of /etc/nccl.conf
   EXPECT_EQ(e.at("NCCL_IB_RETRY_CNT"), "10");  // the environment's, not the file's 7
   EXPECT_FALSE(e.contains("LD_LIBRARY_PATH"));
+}
+
+TEST(EffectiveEnvironment, NamesAndValuesOfFilesAreNotTrimmed) {
+  const TempFolder folder;
+  write_bytes(folder / "commands/env", "HOME=/home/u\n");
+  write_bytes(folder / "home/u/.nccl.conf",
+              "# a comment = 1\nNCCL_DEBUG = INFO\nNCCL_IB_TC=106\r\n\ngarbage\nNCCL_PROTO= Simple\nnccl_algo=ring\n");
+  const Machine machine(folder.path());
+  const Environment e = effective_environment(machine);
+  EXPECT_FALSE(e.contains("NCCL_DEBUG"));
+  EXPECT_EQ(e.at("NCCL_IB_TC"), "106");
+  EXPECT_EQ(e.at("NCCL_PROTO"), " Simple");
+  EXPECT_EQ(e.size(), 2U);
+  const Findings odd = conf_file_findings(machine);
+  ASSERT_EQ(odd.size(), 3U);
+  EXPECT_EQ(odd[0].check, "/home/u/.nccl.conf:2");
+  EXPECT_NE(odd[0].advice.find("blanks beside ="), std::string::npos);
+  EXPECT_EQ(odd[1].check, "/home/u/.nccl.conf:5");
+  EXPECT_NE(odd[1].advice.find("passes over it"), std::string::npos);
+  EXPECT_EQ(odd[2].seen, "nccl_algo=ring");
+}
+
+TEST(FileFindings, FilesThatVariablesName) {
+  const TempFolder folder;
+  write_bytes(folder / "etc/topo.xml", "<system/>");
+  write_bytes(folder / "opt/plugins/net.so", "");
+  const Machine machine(folder.path());
+  const auto found = [&](const Environment& e) { return file_findings(e, machine); };
+  EXPECT_TRUE(found({{"NCCL_TOPO_FILE", "/etc/topo.xml"}}).empty());
+  EXPECT_TRUE(found({{"NCCL_TOPO_FILE", "topo.xml"}}).empty());  // relative, to where the job is
+  EXPECT_TRUE(found({{"NCCL_NET_PLUGIN", "none"}, {"NCCL_TUNER_PLUGIN", "libtuner.so"}}).empty());
+  EXPECT_TRUE(found({{"NCCL_NET_PLUGIN", "/opt/plugins/net.so"}}).empty());
+  const std::pair<const char*, const char*> lost[] = {{"NCCL_TOPO_FILE", "/nowhere.xml"},
+                                                      {"NCCL_TOPO_FILE", ""},
+                                                      {"NCCL_TOPO_FILE", "/etc"},
+                                                      {"NCCL_GRAPH_FILE", "/nowhere.xml"},
+                                                      {"NCCL_TUNER_PLUGIN", "/opt/plugins/tuner.so"},
+                                                      {"NCCL_NET_PLUGIN", "/opt/plugins/net.so,/opt/other.so"}};
+  for (const auto& [name, value] : lost) {
+    const Findings f = found({{name, value}});
+    ASSERT_EQ(f.size(), 1U) << name << '=' << value;
+    EXPECT_EQ(f[0].state, State::bad);
+    EXPECT_EQ(f[0].seen, value);
+  }
 }
 
 }  // namespace

@@ -154,6 +154,9 @@ TEST(Profile, RefusesWhatNoClusterCouldBe) {
   EXPECT_HAS(
       refusal(small, {{"environment.variables", "[{name: A, value: b, reason: c}, {name: A, value: d, reason: e}]"}}),
       "is there twice");
+  EXPECT_HAS(refusal(small, {{"environment.variables", "[{name: A, value: \"\", reason: c}]"}}), "unset: true");
+  EXPECT_HAS(refusal(small, {{"environment.variables", "[{name: A, value: b, unset: true, reason: c}]"}}),
+             "has a value and is unset");
   EXPECT_HAS(refusal(small, {{"environment.variables", "[{name: 1A, value: b, reason: c}]"}}), "name of a variable");
   EXPECT_HAS(refusal(small, {{"storage.file_systems", "[{path: a, kind: nfs}]"}}), "absolute path");
 }
@@ -241,6 +244,15 @@ TEST(Environment, TheProfileWins) {
   EXPECT_HAS(environment_findings(p, "/runs/a")[0], "NCCL_IB_QPS_PER_CONNECTION = 16");
   p.environment.generate = false;
   EXPECT_EQ(job_environment(p, "/runs/a").size(), 2U);
+}
+
+TEST(Environment, AProfileCanLeaveAGeneratedVariableOut) {
+  ClusterProfile p =
+      read_profile("ibm-roce", {{"environment.variables", "[{name: NCCL_NET_PLUGIN, unset: true, reason: a plugin}]"}});
+  EXPECT_EQ(value_of(job_environment(p, "/runs/a"), "NCCL_NET_PLUGIN"), "-");
+  EXPECT_EQ(unset_variables(p), std::vector<std::string>{"NCCL_NET_PLUGIN"});
+  EXPECT_TRUE(environment_findings(p, "/runs/a", {{"NCCL_NET_PLUGIN", "none"}}).empty());  // the job unsets it
+  EXPECT_HAS(to_yaml(p), "unset: true");
 }
 
 TEST(Environment, WhatAJobInheritsAndItsProfileDoesNotSetIsTold) {

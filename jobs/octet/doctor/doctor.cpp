@@ -9,9 +9,12 @@
 #include "jobs/octet/commands.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/cluster/doctor/known_versions.h"
 #include "src/cluster/doctor/nccl_library.h"
 #include "src/cluster/doctor/node_report.h"
+#include "src/cluster/environment/conf_file.h"
 #include "src/cluster/environment/findings.h"
+#include "src/cluster/environment/named_files.h"
 
 namespace octet {
 namespace po = boost::program_options;
@@ -64,6 +67,10 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
   check_overrides(o.profile, o.overrides);
   if (o.env && !o.allocation.empty()) throw usage_error("octet", "--env and --allocation exclude each other");
   if (!o.nccl.empty() && !o.env) throw usage_error("octet", "--nccl needs --env");
+  const Version nccl = parse_version(o.nccl);
+  if (!o.nccl.empty() && (nccl.size() < 2 || to_text(nccl) != o.nccl)) {
+    throw usage_error("octet", "--nccl {}: expected a release, as 2.28.9", o.nccl);
+  }
   if (!(*values)["wait"].defaulted() && o.allocation.empty()) throw usage_error("octet", "--wait needs --allocation");
   if (o.wait_seconds < 1) throw usage_error("octet", "--wait is {}; expected at least 1", o.wait_seconds);
   return o;
@@ -92,12 +99,22 @@ void add_leaks(const Findings& leaks, Findings& findings) {
   std::ranges::stable_sort(findings, {}, &Finding::check);
 }
 
+/// What the files say that variables name, and those of NCCL's variables.
+void add_files(const Environment& environment, const Machine& machine, Findings& findings) {
+  for (Finding& f : file_findings(environment, machine)) {
+    std::erase_if(findings, [&](const Finding& one) { return one.check == f.check && one.state == State::ok; });
+    findings.push_back(std::move(f));
+  }
+  for (Finding& f : conf_file_findings(machine)) findings.push_back(std::move(f));
+}
+
 int explain_environment(const Options& o, const Machine& machine, const ClusterProfile* profile) {
   const std::string nccl = o.nccl.empty() ? find_nccl(machine).version : o.nccl;
   const Environment environment = effective_environment(machine);
   const LocalDevices devices = local_devices(machine);
   Findings findings = lint(read_variable_table(), environment, nccl, profile, &devices);
   if (profile != nullptr) add_leaks(leaked_variables(environment, nccl, *profile, run_dir_of(o)), findings);
+  add_files(environment, machine, findings);
   if (o.json) {
     log::out("{}", to_json({.node = machine.name(), .time = 0, .versions = {{"nccl", nccl}}, .findings = findings}));
     return exit_code(healthy(findings));

@@ -31,6 +31,12 @@ Findings check_nvlinks(const Examination& e);
 /// hca.count, hca.state, hca.rate, hca.errors, from /sys/class/infiniband. Error counters are read twice, a second
 /// apart.
 Findings check_hcas(const Examination& e);
+/// hca.retransmissions: what the cards of RoCE have sent again or dropped since they were reset, against the packets
+/// that they received, or else the time since the node was booted.
+Findings check_retransmissions(const Examination& e);
+/// nccl.files: whether the files that NCCL's variables name, of this process' environment and of the profile's job, can
+/// be read (environment/named_files.h); no finding where no variable names one.
+Findings check_nccl_files(const Examination& e);
 /// hca.link: the physical link of each card and its subnet manager; asks ibstat.
 Findings check_hca_links(const Examination& e);
 /// pci.acs, pci.gpu_direct: whether GPU and card exchange data without a detour (docs.nvidia.com, NCCL, GPU

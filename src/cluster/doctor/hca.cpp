@@ -119,6 +119,12 @@ std::vector<Hca> read_hcas(const Machine& machine) {
   return out;
 }
 
+std::vector<Hca> used_hcas(const Examination& e, std::vector<Hca> all) {
+  if (!e.expects_verbs() || e.profile->nics.hca.empty()) return all;
+  std::erase_if(all, [&](const Hca& card) { return std::ranges::count(e.profile->nics.hca, card.name) == 0; });
+  return all;
+}
+
 std::vector<std::string> risen_errors(const std::vector<Hca>& before, const std::vector<Hca>& after) {
   std::vector<std::string> out;
   for (const Hca& now : after) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/cluster/doctor/examine.h"
 #include "src/cluster/doctor/machine.h"
 
 namespace octet {
@@ -31,6 +32,14 @@ struct Hca {
 };
 
 std::vector<Hca> read_hcas(const Machine& machine);
+
+/// Of these the cards that training uses, as far as that is known: those that the profile names, else all.
+std::vector<Hca> used_hcas(const Examination& e, std::vector<Hca> all);
+
+/// What to do where RoCE loses packets.
+inline constexpr std::string_view advice_for_losses =
+    "does the job's traffic class (nics.traffic_class = 4 * DSCP + ECN) go into the class for which cards and switches "
+    "have PFC and ECN on? mlnx_qos -i INTERFACE, the switches' map of DSCP, ethtool -S INTERFACE (docs/tuning/roce.md)";
 
 /// Counters that went up from one reading to the other: "mlx5_0 symbol_error +12".
 std::vector<std::string> risen_errors(const std::vector<Hca>& before, const std::vector<Hca>& after);

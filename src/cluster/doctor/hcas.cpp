@@ -25,13 +25,6 @@ bool named(const Examination& e) {
   return e.expects_verbs() && !e.profile->nics.hca.empty();
 }
 
-/// The cards that training uses, as far as that is known.
-Hcas used(const Examination& e, Hcas all) {
-  if (!named(e)) return all;
-  std::erase_if(all, [&](const Hca& card) { return std::ranges::count(e.profile->nics.hca, card.name) == 0; });
-  return all;
-}
-
 Finding check_count(const Examination& e, const Hcas& all) {
   const std::string seen = fmt::format("{} ({})", all.size(), names_of(all));
   const std::string advice = "look for the card on the bus (lspci) and its driver (lsmod, dmesg); reboot the node";
@@ -84,11 +77,20 @@ Finding check_rate(const Examination& e, const Hcas& cards) {
           "check cable and transceiver (mlxlink -d DEVICE -m), then the switch port; reset the port"};
 }
 
+/// Whether all of it is what a network of RoCE does that drops, and a link that loses bits does not do alone.
+bool is_loss(const std::vector<std::string>& risen, const Hcas& cards) {
+  const bool ethernet = std::ranges::all_of(cards, [](const Hca& c) { return c.link_layer == "Ethernet"; });
+  return ethernet && std::ranges::all_of(risen, [](const std::string& one) {
+           return one.find("packet_seq_err") != std::string::npos || one.find("local_ack_timeout") != std::string::npos;
+         });
+}
+
 Finding check_errors(const Hcas& before, const Hcas& after) {
   const std::vector<std::string> risen = risen_errors(before, after);
   if (!risen.empty()) {
     return {"hca.errors", State::bad, "within a second: " + joined(risen), "no rise",
-            "leave the node out; clean or replace cable and transceiver"};
+            is_loss(risen, after) ? "the network drops: " + std::string(advice_for_losses)
+                                  : "leave the node out; clean or replace cable and transceiver"};
   }
   std::vector<std::string> old;
   for (const Hca& card : after) {
@@ -114,13 +116,13 @@ Findings check_hcas(const Examination& e) {
                 e.expects_cards() ? fmt::format("{} cards, as {} says", e.profile->nics.per_node, e.profile->name) : "",
                 "are the drivers loaded (mlx5_ib, efa)? In a container, is /sys/class/infiniband there?")};
   }
-  const Hcas before = used(e, all);
+  const Hcas before = used_hcas(e, all);
   Findings out = {check_count(e, all)};
   if (before.empty()) return out;
   out.push_back(check_state(e, before));
   out.push_back(check_rate(e, before));
   if (e.machine.is_live()) std::this_thread::sleep_for(std::chrono::seconds(1));  // for what is rising
-  out.push_back(check_errors(before, used(e, read_hcas(e.machine))));
+  out.push_back(check_errors(before, used_hcas(e, read_hcas(e.machine))));
   return out;
 }
 

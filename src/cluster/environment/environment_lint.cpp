@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <optional>
 #include <utility>
 
@@ -11,6 +12,9 @@
 #include "src/cluster/doctor/known_versions.h"
 #include "src/cluster/doctor/text_lines.h"
 #include "src/cluster/environment.h"
+#include "src/cluster/environment/carrier.h"
+#include "src/cluster/environment/pair_rules.h"
+#include "src/cluster/environment/selection.h"
 #include "src/cluster/environment/value_check.h"
 
 namespace octet {
@@ -28,7 +32,8 @@ std::optional<Reader> reader_of(const std::string& name) {
   for (const auto& [prefix, reader] : prefixes) {
     if (name.starts_with(prefix)) return reader;
   }
-  return std::nullopt;
+  // Those of NCCL in small letters, too, which nothing reads.
+  return same_text(name.substr(0, 5), "NCCL_") ? std::optional(Reader::nccl) : std::nullopt;
 }
 
 /// One pass over one environment.
@@ -36,16 +41,19 @@ class Linter {
  public:
   Linter(const VariableTable& table, const Environment& environment, const std::string& nccl,
          const ClusterProfile* profile, const LocalDevices* devices)
-      : table_(table), environment_(environment), nccl_(nccl), profile_(profile), devices_(devices) {}
+      : table_(table),
+        environment_(environment),
+        nccl_(nccl),
+        profile_(profile),
+        devices_(devices),
+        carrier_(carrier_of(environment, profile)) {}
 
   Findings run() {
     for (const auto& [name, value] : environment_) {
       if (is_linted(name)) explain(name, value);
     }
     add_unset();
-    add_sockets();
-    add_bounds();
-    add_ucx_transports();
+    add_pairs();
     add_reviews();
     return std::move(out_);
   }
@@ -55,6 +63,12 @@ class Linter {
     const auto found = environment_.find(name);
     out_.push_back(
         {name, state, found == environment_.end() ? "not set" : found->second, std::move(expected), std::move(advice)});
+  }
+  void add_pairs() {
+    for (Finding& f : pair_findings(environment_)) {
+      std::erase_if(out_, [&](const Finding& one) { return one.check == f.check && one.state == State::ok; });
+      out_.push_back(std::move(f));
+    }
   }
   /// Values of the profile's job whose reason was one of older releases.
   void add_reviews() {
@@ -70,11 +84,19 @@ class Linter {
   void warn(const Variable& v, std::string advice) { add(v.name, State::warning, "", std::move(advice)); }
 
   void explain(const std::string& name, const std::string& value) {
+    if (!name.starts_with("NCCL_") && reader_of(name) == Reader::nccl && !name.starts_with("OFI_")) {
+      return add_small_letters(name);
+    }
     const Variable* v = table_.find(name);
     if (v == nullptr) return add_unknown(name);
     const std::size_t before = out_.size();
     if (!has_effect(*v)) return;
+    if (value.empty() && is_as_not_set(*v)) {
+      return warn(*v, "has no effect: NCCL takes an empty text as if it were not set");
+    }
     check_value(*v, value);
+    check_algorithms(*v, value);
+    check_traffic_class(*v, value);
     check_devices(*v, value);
     check_fabric(*v, value);
     for (const Caution& c : table_.cautions) {
@@ -85,8 +107,19 @@ class Linter {
       }
     }
     if (out_.size() > before) return;
-    const bool standard = !v->standard.empty() && same_value(*v, value, v->standard);
+    const bool standard = !v->standard.empty() && same_value(*v, v->standard, value);
     add(name, State::ok, "", fmt::format("{} ({}){}", v->does, v->source, standard ? "; this is the default" : ""));
+  }
+
+  /// Kinds of NCCL's variables of which an empty text says nothing.
+  static bool is_as_not_set(const Variable& v) {
+    return v.name.starts_with("NCCL_") && v.kind != ValueKind::text && v.kind != ValueKind::choice;
+  }
+
+  void add_small_letters(const std::string& name) {
+    std::string capitals = name;
+    std::ranges::transform(capitals, capitals.begin(), [](unsigned char c) { return std::toupper(c); });
+    add(name, State::warning, capitals, "has no effect: NCCL's names are of capitals");
   }
 
   void add_unknown(const std::string& name) {
@@ -122,23 +155,59 @@ class Linter {
                                  early ? v.since : v.until)),
              false;
     }
-    if (!carries(v.transport)) {
-      return warn(v, fmt::format("has no effect: traffic between nodes does not go that way ({})", carrier()->second)),
+    if (!carries(carrier_, v.transport)) {
+      return warn(v, fmt::format("has no effect: traffic between nodes does not go that way ({})", carrier_->text)),
              false;
     }
     return true;
   }
 
   void check_value(const Variable& v, const std::string& value) {
-    if (const std::string problem = value_problem(v, value); !problem.empty()) {
-      add(v.name, v.kind == ValueKind::selection ? State::bad : State::warning, problem,
-          fmt::format("{} ({})", v.does, v.source));
+    const NcclNumber number = read_as_nccl(value);
+    const bool misread = v.kind == ValueKind::integer && v.name.starts_with("NCCL_") && !number.whole && number.value;
+    const bool selects = v.kind == ValueKind::selection;
+    const std::string problem = selects ? parse_selection(v, value).problem : value_problem(v, value);
+    if (!problem.empty()) {
+      const bool ends = selects || (misread && number.changed);
+      const std::string reads = misread ? fmt::format("NCCL reads {}: ", *number.value) : "";
+      add(v.name, ends ? State::bad : State::warning, problem, fmt::format("{}{} ({})", reads, v.does, v.source));
     }
     if (v.kind != ValueKind::devices) return;
     static const std::vector<std::string> none;
-    const std::string problem = device_list_problem(value, profile_ == nullptr ? none : profile_->nics.hca);
-    if (!problem.empty())
-      add(v.name, State::warning, "names behind =, which match whole, of the cards for training", problem);
+    const std::string devices = device_list_problem(value, profile_ == nullptr ? none : profile_->nics.hca);
+    if (!devices.empty())
+      add(v.name, State::warning, "names behind =, which match whole, of the cards for training", devices);
+  }
+
+  /// Selections that leave a collective of a training without an algorithm. A job is taken to have several nodes.
+  void check_algorithms(const Variable& v, const std::string& value) {
+    if (v.name != "NCCL_ALGO" || (!nccl_.empty() && !in_range(parse_version(nccl_), "2.24", ""))) return;
+    const Selection selection = parse_selection(v, value);
+    if (!selection.problem.empty()) return;
+    const auto is = [&](const char* name, const char* number) {
+      const auto found = environment_.find(name);
+      return found != environment_.end() && found->second == number;
+    };
+    const AlgorithmLimits limits{.one_node = profile_ != nullptr && profile_->nodes.count == 1,
+                                 .one_rank_a_node = profile_ != nullptr && profile_->ranks_per_node() == 1,
+                                 .nvls = !is("NCCL_NVLS_ENABLE", "0"),
+                                 .sharp = is("NCCL_COLLNET_ENABLE", "1")};
+    const std::string lost = without_algorithm(selection, limits);
+    if (lost.empty()) return;
+    add(v.name, State::bad, "",
+        fmt::format(
+            "leaves without an algorithm {}: {}; since 2.24 NCCL does not fall back on rings, it ends (NCCL docs, "
+            "env; NCCL's source, tuning)",
+            limits.one_node ? "on one node" : "between nodes", lost));
+  }
+
+  /// A traffic class of RoCE in whose place somebody wrote the DSCP.
+  void check_traffic_class(const Variable& v, const std::string& value) {
+    if (v.name != "NCCL_IB_TC" && v.name != "NCCL_IB_FIFO_TC") return;
+    if (!carries(carrier_, Transport::roce)) return;
+    if (const std::string problem = traffic_class_problem(read_as_nccl(value).value.value_or(-1)); !problem.empty()) {
+      warn(v, problem);
+    }
   }
 
   /// Names that this machine does not have.
@@ -159,38 +228,6 @@ class Linter {
       add(v.name, State::bad, fmt::format("the fabric of {}", profile_->name),
           "all traffic between nodes would go over TCP sockets");
     }
-  }
-
-  /// What carries NCCL's traffic between nodes, with the text that says so; nothing where it is not known.
-  std::optional<std::pair<Transport, std::string>> carrier() const {
-    const auto net = environment_.find("NCCL_NET");
-    if (net != environment_.end()) {
-      const std::string text = "NCCL_NET=" + net->second;
-      if (same_text(net->second, "Socket")) return {{Transport::socket, text}};
-      if (same_text(net->second, "IB") && fabric_is_roce()) return {{Transport::roce, text}};
-      if (same_text(net->second, "IB")) return {{Transport::verbs, text}};
-      if (same_text(net->second, "AWS Libfabric")) return {{Transport::efa, text}};
-    }
-    if (profile_ == nullptr || profile_->fabric == Fabric::none) return std::nullopt;
-    const std::string text = fmt::format("fabric of {}: {}", profile_->name, name_of(profile_->fabric));
-    switch (profile_->fabric) {
-      case Fabric::infiniband:
-        return {{Transport::verbs, text}};
-      case Fabric::roce:
-      case Fabric::custom:
-        return {{Transport::roce, text}};
-      case Fabric::efa:
-        return {{Transport::efa, text}};
-      default:
-        return {{Transport::socket, text}};
-    }
-  }
-  bool fabric_is_roce() const { return profile_ == nullptr || profile_->fabric != Fabric::infiniband; }
-
-  bool carries(Transport wanted) const {
-    const auto now = carrier();
-    if (wanted == Transport::any || !now) return true;
-    return now->first == wanted || (wanted == Transport::verbs && now->first == Transport::roce);
   }
 
   /// Releases are compared where the one that runs is known, and a caution for all of them always holds.
@@ -218,47 +255,12 @@ class Linter {
       const bool unset = std::ranges::count(c.values, "unset") > 0 && !environment_.contains(c.name);
       if (unset && applies(c)) add(c.name, c.state, "", fmt::format("{} ({})", c.text, c.source));
     }
-  }
-
-  /// The two counts of sockets have a bound on their product.
-  void add_sockets() {
-    const auto threads = environment_.find("NCCL_SOCKET_NTHREADS"), each = environment_.find("NCCL_NSOCKS_PERTHREAD");
-    if (threads == environment_.end() || each == environment_.end()) return;
-    std::int64_t a = 0, b = 0;
-    if (parse(threads->second, a) && parse(each->second, b) && a > 0 && b > 64 / a) {
-      add("NCCL_NSOCKS_PERTHREAD", State::warning, fmt::format("at most {} with NCCL_SOCKET_NTHREADS={}", 64 / a, a),
-          "NCCL has at most 64 sockets a connection (NCCL docs, env)");
+    if (profile_->fabric == Fabric::roce && carries(carrier_, Transport::roce) &&
+        !environment_.contains("NCCL_IB_TC")) {
+      add("NCCL_IB_TC", State::ok, "",
+          "traffic goes out with DSCP 0, or what the cards give it: right where the switches have no other lossless "
+          "class; else nics.traffic_class (docs/tuning/roce.md)");
     }
-  }
-
-  /// Least numbers that are above the largest.
-  void add_bounds() {
-    constexpr std::array<std::pair<const char*, const char*>, 3> bounds{{{"NCCL_MIN_CTAS", "NCCL_MAX_CTAS"},
-                                                                         {"NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS"},
-                                                                         {"NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS"}}};
-    for (const auto& [least, most] : bounds) {
-      const auto low = environment_.find(least), high = environment_.find(most);
-      std::int64_t a = 0, b = 0;
-      if (low == environment_.end() || high == environment_.end()) continue;
-      if (parse(low->second, a) && parse(high->second, b) && a > b) {
-        add(least, State::bad, fmt::format("at most {}={}", most, high->second), "the two contradict each other");
-      }
-    }
-  }
-
-  /// TCP goes over interfaces, which have other names than verbs devices.
-  void add_ucx_transports() {
-    const auto transports = environment_.find("UCX_TLS"), devices = environment_.find("UCX_NET_DEVICES");
-    if (transports == environment_.end() || devices == environment_.end()) return;
-    const std::vector<std::string> tls = split(transports->second, ','), names = parse_devices(devices->second).names;
-    const bool tcp_alone = std::ranges::all_of(
-        tls, [](const std::string& t) { return t == "tcp" || t == "self" || t == "sm" || t == "shm"; });
-    const bool verbs_alone = std::ranges::all_of(
-        names, [](const std::string& name) { return name.starts_with("mlx") || name.starts_with("bnxt_re"); });
-    if (!tcp_alone || !verbs_alone) return;
-    add("UCX_NET_DEVICES", State::bad,
-        fmt::format("interfaces, as ip link lists them, with UCX_TLS={}", transports->second),
-        "TCP does not go over verbs devices: UCX finds no way to other nodes, and MPI does not start");
   }
 
   const VariableTable& table_;
@@ -266,6 +268,7 @@ class Linter {
   std::string nccl_;
   const ClusterProfile* profile_;
   const LocalDevices* devices_;
+  std::optional<Carrier> carrier_;
   Findings out_;
 };
 

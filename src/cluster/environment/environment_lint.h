@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <string>
 
 #include "src/cluster/environment/local_devices.h"
@@ -9,14 +8,12 @@
 
 namespace octet {
 
-using Environment = std::map<std::string, std::string>;
-
 /// Explains every variable of NCCL, UCX, MPICH, libfabric and PyTorch's NCCL wrapper in an environment, in the order of
 /// their names; the others are not looked at. A finding's check is the variable's name. Bad is what ends a run, hangs
-/// it, corrupts it or takes it off its fabric; a warning what has no effect, another effect than it seems, or a price.
-/// `nccl_version`: "2.28.9"; empty where it is not known, and then releases are not compared. `profile` may be null;
-/// from it, or else from NCCL_NET, comes what carries the traffic. `devices` are those of the machine where the job is
-/// to run; null: names of interfaces and cards are not looked up.
+/// it, corrupts it, takes it off its fabric or is read as another number; a warning what has no effect, another effect
+/// than it seems, or a price. `nccl_version`: "2.28.9"; empty where it is not known, and then releases are not
+/// compared. `profile` may be null; from it, or else from NCCL_NET, comes what carries the traffic. `devices` are those
+/// of the machine where the job is to run; null: names of interfaces and cards are not looked up.
 Findings lint(const VariableTable& table, const Environment& environment, const std::string& nccl_version,
               const ClusterProfile* profile, const LocalDevices* devices = nullptr);
 

@@ -2,33 +2,19 @@
 
 #include <algorithm>
 
-#include "src/cluster/doctor/text_lines.h"
 #include "src/cluster/environment.h"
+#include "src/cluster/environment/conf_file.h"
 #include "src/cluster/environment/environment_lint.h"
+#include "src/cluster/environment/pair_rules.h"
 
 namespace octet {
-namespace {
-
-/// Lines NAME=VALUE; those that begin with # are comments. What is there already stays.
-void add_file(const Machine& machine, const std::string& path, Environment& out) {
-  for (const std::string& line : lines_of(machine.read(path).value_or(""))) {
-    const std::size_t equals = line.find('=');
-    if (line.starts_with('#') || equals == std::string::npos) continue;
-    const std::string name = trimmed(line.substr(0, equals));
-    if (name.starts_with("NCCL_")) out.emplace(name, trimmed(line.substr(equals + 1)));
-  }
-}
-
-}  // namespace
 
 Environment effective_environment(const Machine& machine) {
   Environment out;
   for (const auto& [name, value] : machine.environment()) {
     if (is_linted(name)) out.emplace(name, value);
   }
-  const std::string file = machine.variable("NCCL_CONF_FILE");
-  add_file(machine, file.empty() ? machine.variable("HOME") + "/.nccl.conf" : file, out);
-  add_file(machine, "/etc/nccl.conf", out);
+  add_conf_files(machine, out);
   return out;
 }
 
@@ -45,6 +31,7 @@ Findings leaked_variables(const Environment& environment, const std::string& ncc
   for (const auto& [name, value] : environment) {
     if (is_linted(name)) all.emplace(name, value);
   }
+  for (const std::string& name : unset_variables(profile)) all.erase(name);
   Findings out;
   for (Finding f : lint(read_variable_table(), all, nccl_version, &profile)) {
     if (of_job.contains(f.check) || !all.contains(f.check)) continue;
@@ -58,16 +45,31 @@ Findings leaked_variables(const Environment& environment, const std::string& ncc
 
 namespace {
 
-/// What the lint has against values of the profile, in the environment of the whole job.
+Environment as_environment(const std::vector<EnvironmentValue>& values) {
+  Environment out;
+  for (const EnvironmentValue& v : values) out[v.name] = v.value;
+  return out;
+}
+
+bool same_finding(const Finding& a, const Finding& b) {
+  return a.check == b.check && a.state == b.state && a.expected == b.expected && a.advice == b.advice;
+}
+
+/// What the lint has against the environment of the whole job: of generated values what it has not without the
+/// profile's own, as where these contradict them.
 void add_lint(const ClusterProfile& p, const std::string& run_dir, std::vector<std::string>& out) {
   if (p.environment.variables.empty()) return;
-  Environment environment;
-  for (const EnvironmentValue& v : job_environment(p, run_dir)) environment[v.name] = v.value;
-  for (const Finding& f : lint(read_variable_table(), environment, "", &p)) {
+  const VariableTable table = read_variable_table();
+  ClusterProfile plain = p;
+  plain.environment.variables.clear();
+  const Findings before = lint(table, as_environment(job_environment(plain, run_dir)), "", &p);
+  for (const Finding& f : lint(table, as_environment(job_environment(p, run_dir)), "", &p)) {
     const bool own = std::ranges::count(p.environment.variables, f.check, &EnvironmentValue::name) > 0;
-    if (!own || f.state == State::ok) continue;
+    if (f.state == State::ok || f.state == State::absent) continue;
+    if (!own && std::ranges::any_of(before, [&](const Finding& one) { return same_finding(f, one); })) continue;
     const std::string expected = f.expected.empty() ? "" : fmt::format("expected {}; ", f.expected);
-    out.push_back(fmt::format("environment.variables: {} = {}: {}{}", f.check, f.seen, expected, f.advice));
+    out.push_back(fmt::format("environment.variables: {} = {}{}: {}{}{}", f.check, f.seen, own ? "" : ", generated",
+                              f.state == State::bad ? "bad: " : "", expected, f.advice));
   }
 }
 
@@ -79,9 +81,13 @@ std::vector<std::string> environment_findings(const ClusterProfile& p, const std
   for (const EnvironmentValue& v :
        p.environment.generate ? generated_environment(p, run_dir) : std::vector<EnvironmentValue>{}) {
     const auto own = std::ranges::find(p.environment.variables, v.name, &EnvironmentValue::name);
-    if (own == p.environment.variables.end() || own->value != v.value) continue;
+    if (own == p.environment.variables.end() || own->unset || own->value != v.value) continue;
     out.push_back(
         fmt::format("environment.variables: {} = {} is what is generated anyway; it can go", v.name, v.value));
+  }
+  if (p.fabric == Fabric::roce) {
+    const std::string problem = traffic_class_problem(p.nics.traffic_class);
+    if (!problem.empty()) out.push_back(fmt::format("nics.traffic_class = {}: {}", p.nics.traffic_class, problem));
   }
   add_lint(p, run_dir, out);
   for (const Finding& f : leaked_variables(shell, "", p, run_dir)) {

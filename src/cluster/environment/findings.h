@@ -10,11 +10,11 @@
 namespace octet {
 
 /// The variables of this machine's environment that lint explains, and those that NCCL reads from its files where the
-/// environment has none of that name: $NCCL_CONF_FILE or else ~/.nccl.conf, then /etc/nccl.conf.
+/// environment has none of that name (conf_file.h).
 Environment effective_environment(const Machine& machine);
 
-/// Variables of that environment which lint explains and the job of the profile does not set: leaks of the shell that
-/// submitted, of a module or of NCCL's files. Each finding of lint in their presence, of which none is ok.
+/// Variables of that environment which lint explains and the job of the profile neither sets nor unsets: leaks of the
+/// shell that submitted, of a module or of NCCL's files. Each finding of lint in their presence, of which none is ok.
 Findings leaked_variables(const Environment& environment, const std::string& nccl_version,
                           const ClusterProfile& profile, const std::string& run_dir);
 

@@ -24,6 +24,11 @@ bool matches_one(const DeviceList& list, const std::string& name, const std::vec
 Finding nccl_finding(const Variable& v, const std::string& value, std::string_view what,
                      const std::vector<std::string>& present) {
   const DeviceList list = parse_devices(value);
+  if (v.kind == ValueKind::devices && present.empty()) {
+    // A machine from which jobs are submitted need not have any, and where the nodes should, hca.count says so.
+    return {v.name, State::absent, "", "",
+            fmt::format("{}: whether the nodes have these, only they can say", stock(what, present))};
+  }
   if (std::ranges::none_of(present, [&](const std::string& name) { return takes(list, name); })) {
     return {v.name, State::bad, "", "", fmt::format("leaves NCCL without one: {}", stock(what, present))};
   }

@@ -63,7 +63,7 @@ char lower(char c) {
   return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
 }
 
-/// As NCCL reads numbers: strtoll with any base, the whole text.
+/// The whole text as a number of any base.
 std::optional<std::int64_t> integer(const std::string& text) {
   if (text.empty() || std::isspace(static_cast<unsigned char>(text[0])) != 0) return std::nullopt;
   char* end = nullptr;
@@ -71,6 +71,13 @@ std::optional<std::int64_t> integer(const std::string& text) {
   const std::int64_t value = std::strtoll(text.c_str(), &end, 0);
   if (errno != 0 || *end != '\0') return std::nullopt;
   return value;
+}
+
+/// The number that the variable's reader takes, where it is what stands there.
+std::optional<std::int64_t> integer_of(const Variable& v, const std::string& text) {
+  if (!v.name.starts_with("NCCL_")) return integer(text);
+  const NcclNumber number = read_as_nccl(text);
+  return number.whole ? number.value : std::nullopt;
 }
 
 std::string range_of(const Variable& v) {
@@ -86,24 +93,24 @@ bool is_choice(const Variable& v, const std::string& value) {
   return std::ranges::any_of(v.values, [&](const std::string& choice) { return same_text(choice, value); });
 }
 
-/// "ring,tree;allreduce:tree,nvlstree" or "allreduce:^tree": groups, of which the first alone may lack a function.
-std::string selection_problem(const Variable& v, const std::string& value) {
-  bool first = true;
-  for (std::string group : split(value, ';')) {
-    const std::size_t colon = group.find(':');
-    if (colon == std::string::npos && !first) return "FUNCTION:NAMES behind the first ;";
-    if (colon != std::string::npos) group = trimmed(group.substr(colon + 1));
-    if (group.starts_with('^')) group.erase(0, 1);
-    for (const std::string& name : split(group, ',')) {
-      if (!is_choice(v, name))
-        return fmt::format("{} in place of {}: NCCL ends with an error", joined(v.values), in_quotes(name));
-    }
-    first = false;
-  }
-  return "";
+}  // namespace
+
+NcclNumber read_as_nccl(const std::string& text) {
+  if (text.empty()) return {};
+  char* end = nullptr;
+  errno = 0;
+  const std::int64_t value = std::strtoll(text.c_str(), &end, 0);
+  if (errno != 0) return {};
+  const bool none = end == text.c_str();
+  const std::string rest = trimmed(end);
+  const bool unit = !rest.empty() && std::string_view("kKmMgGtTeE").find(rest[0]) != std::string_view::npos;
+  return {value, !none && rest.empty(), none || unit || rest.find_first_of("0123456789") != std::string::npos};
 }
 
-}  // namespace
+std::string in_small_letters(std::string text) {
+  std::ranges::transform(text, text.begin(), lower);
+  return text;
+}
 
 bool same_text(const std::string& a, const std::string& b) {
   return std::ranges::equal(a, b, {}, lower, lower);
@@ -111,16 +118,16 @@ bool same_text(const std::string& a, const std::string& b) {
 
 std::string value_problem(const Variable& v, const std::string& value) {
   if (v.kind == ValueKind::choice && !is_choice(v, value)) return fmt::format("one of {}", joined(v.values));
-  if (v.kind == ValueKind::selection) return selection_problem(v, value);
   if (v.kind != ValueKind::integer) return "";
-  const auto number = integer(value);
+  const auto number = integer_of(v, value);
   if (number && *number >= v.at_least && *number <= v.at_most) return "";
   return range_of(v);
 }
 
 bool same_value(const Variable& v, const std::string& a, const std::string& b) {
-  if (v.kind == ValueKind::integer && integer(a) && integer(b)) return integer(a) == integer(b);
-  return same_text(a, b);
+  if (v.kind != ValueKind::integer) return same_text(a, b);
+  const auto x = integer(a), y = v.name.starts_with("NCCL_") ? read_as_nccl(b).value : integer(b);
+  return x && y ? *x == *y : same_text(a, b);
 }
 
 }  // namespace octet

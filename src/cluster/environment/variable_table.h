@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,9 @@
 #include "src/cluster/doctor/finding.h"
 
 namespace octet {
+
+/// Names and values.
+using Environment = std::map<std::string, std::string>;
 
 /// What reads a variable. `nobody`: no library that is known, although scripts set it.
 enum class Reader { nccl, ucx, mpich, libfabric, pytorch, nobody };

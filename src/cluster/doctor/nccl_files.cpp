@@ -1,0 +1,30 @@
+#include <fmt/format.h>
+
+#include "src/base/options/text.h"
+#include "src/cluster/doctor/examine.h"
+#include "src/cluster/environment.h"
+#include "src/cluster/environment/findings.h"
+#include "src/cluster/environment/named_files.h"
+
+namespace octet {
+
+Findings check_nccl_files(const Examination& e) {
+  if (e.profile != nullptr && !e.expects_gpus()) return {};  // NCCL is not used
+  Environment environment = effective_environment(e.machine);
+  bool in_container = false;
+  if (e.profile != nullptr) {
+    for (const std::string& name : unset_variables(*e.profile)) environment.erase(name);
+    for (const EnvironmentValue& v : job_environment(*e.profile, e.run_dir)) environment[v.name] = v.value;
+    in_container = !e.profile->software.container.empty();
+  }
+  Findings out;
+  for (const Finding& f : file_findings(environment, e.machine)) {
+    // With software.container octet is on the host, and the training in the container.
+    const State state = in_container ? State::warning : f.state;
+    const std::string where = in_container ? "; does the container have it?" : "";
+    out.push_back({"nccl.files", state, fmt::format("{}={}", f.check, f.seen), f.expected, f.advice + where});
+  }
+  return out;
+}
+
+}  // namespace octet

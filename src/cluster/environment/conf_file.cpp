@@ -1,0 +1,65 @@
+#include "src/cluster/environment/conf_file.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <sstream>
+#include <vector>
+
+#include "src/cluster/doctor/text_lines.h"
+#include "src/cluster/environment/value_check.h"
+
+namespace octet {
+namespace {
+
+std::vector<std::string> conf_files(const Machine& machine) {
+  const std::string own = machine.variable("NCCL_CONF_FILE");
+  return {own.empty() ? machine.variable("HOME") + "/.nccl.conf" : own, "/etc/nccl.conf"};
+}
+
+/// Calls `each` with file, number and text of every line that is no comment and not empty.
+void for_lines(const Machine& machine, const std::function<void(const std::string&, int, const std::string&)>& each) {
+  for (const std::string& file : conf_files(machine)) {
+    std::istringstream lines(machine.read(file).value_or(""));
+    int number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      if (line.ends_with('\r')) line.pop_back();
+      if (!line.starts_with('#') && !trimmed(line).empty()) each(file, number, line);
+    }
+  }
+}
+
+/// Why a line does not set a variable of NCCL; empty where it does, or sets another program's.
+std::string problem_of(const std::string& line) {
+  const std::size_t equals = line.find('=');
+  if (equals == std::string::npos) return "no NAME=VALUE: NCCL passes over it";
+  const std::string name = line.substr(0, equals), bare = trimmed(name);
+  if (!same_text(bare.substr(0, 5), "NCCL_")) return "";
+  if (name != bare) return "NCCL takes the blanks beside = into the name, which nothing reads: write NAME=VALUE";
+  return bare.starts_with("NCCL_") ? "" : "NCCL's names are of capitals: nothing reads this one";
+}
+
+}  // namespace
+
+void add_conf_files(const Machine& machine, Environment& environment) {
+  for_lines(machine, [&](const std::string&, int, const std::string& line) {
+    const std::size_t equals = line.find('=');
+    if (equals == std::string::npos || !problem_of(line).empty()) return;
+    const std::string name = line.substr(0, equals);
+    if (name.starts_with("NCCL_")) environment.emplace(name, line.substr(equals + 1));
+  });
+}
+
+Findings conf_file_findings(const Machine& machine) {
+  Findings out;
+  for_lines(machine, [&](const std::string& file, int number, const std::string& line) {
+    const std::string problem = trimmed(line).starts_with('#') ? "" : problem_of(line);
+    if (!problem.empty()) {
+      out.push_back({fmt::format("{}:{}", file, number), State::warning, line, "NAME=VALUE, without blanks", problem});
+    }
+  });
+  return out;
+}
+
+}  // namespace octet
