@@ -1,6 +1,7 @@
 #include "checkpoints/disk_space.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "checkpoints/durable.h"
 #include "checkpoints/restore.h"
@@ -10,9 +11,46 @@
 
 namespace octet::checkpoint {
 
+namespace {
+
+namespace fs = std::filesystem;
+
+std::int64_t bytes_in(const fs::path& directory) {
+  std::int64_t bytes = 0;
+  std::error_code error;
+  for (fs::directory_iterator file(directory, error), end; !error && file != end; file.increment(error)) {
+    std::error_code unknown;
+    const auto size = file->file_size(unknown);
+    if (!unknown) bytes += static_cast<std::int64_t>(size);
+  }
+  return bytes;
+}
+
+/// "; set aside as damaged ...: step-000040.damaged (76.9 MiB)", or nothing.
+std::string damaged_there(const std::string& root) {
+  std::string names;
+  std::error_code error;
+  for (fs::directory_iterator entry(root, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with("step-") || name.find(".damaged") == std::string::npos) continue;
+    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", name, format_bytes(bytes_in(entry->path())));
+  }
+  return names.empty() ? "" : "; set aside as damaged, and never removed by a run: " + names;
+}
+
+}  // namespace
+
+bool has_room(const std::string& root, std::int64_t bytes, std::int64_t reserve) {
+  try {
+    return lack_of_space(root, free_bytes(root), bytes, 0, 0, reserve).empty();
+  } catch (const Error&) {
+    return true;
+  }
+}
+
 void check_free_space(const std::string& root, std::int64_t bytes, std::int64_t reserve) {
   if (const std::string lack = lack_of_space(root, free_bytes(root), bytes, 0, 0, reserve); !lack.empty()) {
-    throw internal_error("checkpoints", "{}; make room or keep fewer", lack);
+    throw internal_error("checkpoints", "{}; make room or keep fewer{}", lack, damaged_there(root));
   }
 }
 
@@ -40,7 +78,8 @@ std::int64_t count_prunable(const std::string& root, std::int64_t keep_every) {
 void warn_of_lack_of_space(const std::string& root, std::int64_t bytes, int keep_last, std::int64_t keep_every) {
   try {
     const std::string lack = lack_of_space(root, free_bytes(root), bytes, keep_last, count_prunable(root, keep_every));
-    if (!lack.empty()) log::warning("{}; make room, or let the run keep fewer, before a save fails", lack);
+    if (!lack.empty())
+      log::warning("{}; make room, or let the run keep fewer, before a save fails{}", lack, damaged_there(root));
   } catch (const Error& error) {
     log::warning("{}", error.what());
   }

@@ -8,8 +8,12 @@ namespace octet::checkpoint {
 /// Bytes that a save leaves free, for the run's logs and metrics. The last one of a run may take them too.
 constexpr std::int64_t space_reserve = 64 << 20;
 
+/// Says whether a checkpoint of so many bytes would fit beside `reserve`; also where that cannot be told.
+bool has_room(const std::string& root, std::int64_t bytes, std::int64_t reserve);
+
 /// Internal error, as of every disk that is full, when the file system of `root` has no room for a checkpoint of so
-/// many bytes, with a hundredth for the files' own structure, beside `reserve`.
+/// many bytes, with a hundredth for the files' own structure, beside `reserve`. It names what holds room there and is
+/// never removed by a run: checkpoints that were set aside as damaged.
 void check_free_space(const std::string& root, std::int64_t bytes, std::int64_t reserve = space_reserve);
 
 /// What a start has to say where `free` bytes under `root` will not do for the checkpoints of `bytes` each that are to

@@ -120,6 +120,24 @@ void Pruner::committed(std::int64_t step, Verdicts::Files files) {
   if (state_ == State::idle) start_choosing();
 }
 
+void Pruner::restored(std::int64_t step) {
+  newest_ = step;
+  start_choosing();
+}
+
+void Pruner::make_room() {
+  if (newest_ < 0) return;  // nothing that would stay in place of what goes
+  const OperationScope operation("wait for the removal of old checkpoints");
+  const auto end = std::chrono::steady_clock::now() + rule_.patience;
+  if (state_ == State::idle) start_choosing();
+  for (poll(); state_ != State::idle; poll()) {
+    const bool over = leads() && std::chrono::steady_clock::now() >= end;
+    if (largest(over ? 1 : 0, world_) != 0) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    operation.check_deadline();
+  }
+}
+
 void Pruner::start_choosing() {
   state_ = State::choosing;
   done_ = newest_;

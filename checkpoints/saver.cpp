@@ -76,6 +76,11 @@ struct Saver::Impl {
     if (removed > 0) log::info("{}: removed {} unfinished checkpoint(s)", options.root, removed);
   }
 
+  void make_room(std::int64_t reserve) {
+    const bool lacks = leads() && !has_room(options.root, plan->bytes, reserve);
+    if (largest(lacks ? 1 : 0, world) != 0) pruner.make_room();
+  }
+
   /// The plan stays while no rank's pieces change; only then it is worth an exchange.
   void make_plan(std::span<const DevicePiece> pieces) {
     std::string now = describe_pieces(pieces);
@@ -136,6 +141,7 @@ Saver::Saver(SaverOptions options, Communicator& world, Stream& stream)
   together("checkpoints cannot be written", world, [&] {
     if (impl_->leads()) impl_->make_root();
   });
+  if (impl_->options.restored >= 0) impl_->pruner.restored(impl_->options.restored);
 }
 
 Saver::~Saver() {
@@ -159,9 +165,11 @@ void Saver::start(const RunState& state, std::span<const DevicePiece> pieces, bo
   const Clock::time_point start = Clock::now();
   self.make_plan(pieces);
   SaveOrder order{.root = self.options.root, .owner = self.options.owner, .state = state, .plan = self.plan};
+  const std::int64_t reserve = last ? 0 : space_reserve;
+  self.make_room(reserve);
   together(cannot_be_saved(state.step), self.world, [&] {
     if (!self.leads()) return;
-    check_free_space(order.root, self.plan->bytes, last ? 0 : space_reserve);
+    check_free_space(order.root, self.plan->bytes, reserve);
     make_temporary(order.root, state.step, order.owner);
   });
   self.take_snapshot(order, pieces);

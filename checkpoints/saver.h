@@ -19,6 +19,7 @@ struct SaverOptions {
   int keep_last = 3;            ///< committed checkpoints that stay, not counting damaged ones
   std::int64_t keep_every = 0;  ///< and those whose step is a multiple of it; 0: none
   Verdicts known = {};          ///< of a start (Found): what this run has read is not read again before older ones go
+  std::int64_t restored = -1;   ///< the step that the run goes on from, which `known` has as whole; -1: none
   int writers_per_node = 0;     ///< ranks of each node that write a file, for all of it; 0: every rank its own
   Owner owner{};                ///< the same name on every rank
 };
@@ -33,7 +34,8 @@ struct SaverOptions {
 /// checkpoints as they are.
 class Saver {
  public:
-  /// Makes the root and removes unfinished checkpoints in it; nothing but `owner` may write there. `world` is a group
+  /// Makes the root, removes unfinished checkpoints in it, and begins to remove those that `restored` makes surplus;
+  /// nothing but `owner` may write there. `world` is a group
   /// of the hosts (src/comm/host_exchange.h); the pieces are copied on `stream`, in the order of the device's work.
   Saver(SaverOptions options, Communicator& world, Stream& stream);
   /// Waits for the writer. A save that is not committed stays a leftover.
@@ -43,7 +45,8 @@ class Saver {
   /// Throws as start() does.
   void prepare(std::span<const DevicePiece> pieces);
   /// Snapshot and hand over to the writer. The save before has ended by then, by wait() or poll(): internal error where
-  /// it is still busy(). `last`: of a run, which may take the space_reserve.
+  /// it is still busy(). `last`: of a run, which may take the space_reserve. Where the disk lacks room, surplus
+  /// checkpoints that have not gone yet go first.
   void start(const RunState& state, std::span<const DevicePiece> pieces, bool last = false);
   /// To be called at a step boundary. Returns the report of a save that was committed now, or by wait().
   std::optional<SaveReport> poll();

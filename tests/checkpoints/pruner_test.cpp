@@ -136,6 +136,45 @@ TEST_F(Pruning, OneThatCannotBeRemovedDoesNotKeepTheNext) {
   EXPECT_EQ(left(), (Steps{40, 30, 10}));
 }
 
+TEST_F(Pruning, AStartRemovesWhatIsSurplusAndKeepsWhatItGoesOnFrom) {
+  Verdicts known;
+  known.keep(at(40), look_at(40), true);
+  known.keep(at(30), look_at(30), true);
+  rule_.keep_every = 20;
+  Pruner pruner(rule_, known, *world_);
+  pruner.restored(40);
+  while (left().size() > 3) pruner.poll();
+  pruner.finish();
+  EXPECT_EQ(left(), (Steps{40, 30, 20})) << "10 alone: 20 is a multiple of keep_every";
+  EXPECT_EQ(pruner.bytes_read(), 0);
+}
+
+TEST_F(Pruning, AStartFromAnOlderOneLeavesTheNewer) {
+  rule_.keep_last = 1;
+  Pruner pruner(rule_, {}, *world_);
+  pruner.restored(30);
+  pruner.finish();
+  EXPECT_EQ(left(), (Steps{40, 30}));
+}
+
+TEST_F(Pruning, MakesRoomAtOnce) {
+  Pruner pruner(rule_, {}, *world_);
+  pruner.make_room();
+  EXPECT_EQ(left(), (Steps{40, 30, 20, 10})) << "none of them is known to be whole";
+  prune_after(40, pruner);
+  test::write_small(at(20), 20);  // it came back
+  pruner.make_room();
+  EXPECT_EQ(left(), (Steps{40, 30}));
+}
+
+TEST_F(Pruning, WithoutPatienceToMakeRoomReadingGoesOn) {
+  rule_.patience = std::chrono::seconds(0);
+  Pruner pruner(rule_, {}, *world_);
+  pruner.restored(40);
+  pruner.make_room();
+  while (left() != (Steps{40, 30})) pruner.poll();
+}
+
 TEST_F(Pruning, AtBoundariesWithoutWaiting) {
   rule_.keep_last = 1;
   Pruner pruner(rule_, {}, *world_);

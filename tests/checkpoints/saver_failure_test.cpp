@@ -6,6 +6,7 @@
 #include "src/base/hosts.h"
 #include "tests/checkpoints/file_size_limit.h"
 #include "tests/checkpoints/saver_fixture.h"
+#include "tests/checkpoints/small_checkpoint.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -94,6 +95,37 @@ TEST_F(SaverFailure, AFullDiskIsNoMistakeOfTheUser) {
     EXPECT_EQ(error.code(), ExitCode::internal);
     EXPECT_PRED2(contains, error.what(), root_ + ": ");
   }
+}
+
+/// A save that is too large for any disk.
+TEST_F(SaverFailure, ForLackOfRoomComesAfterTheRemovalOfWhatIsSurplus) {
+  Saver saver = make_saver(1);
+  save(saver, 10);
+  on_rank_0([&] {
+    test::write_small(path_of(5), 5);  // as a kill between a commit and the removal after it leaves one
+    fs::create_directory(path_of(7) + ".damaged");
+    test::put_file(path_of(7) + ".damaged/writer-00000.h5", std::string(3 << 20, 'x'));
+  });
+  const Shape huge{std::int64_t{1} << 50};
+  const float nothing = 0;
+  const DevicePiece piece{{"master/huge", DType::f32, huge}, whole(huge), &nothing};
+  const std::string error = common_error([&] { saver.start(state_at(20), std::span(&piece, 1)); });
+  EXPECT_PRED2(contains, error, "make room or keep fewer");
+  EXPECT_PRED2(contains, error, "step-000007.damaged (3.0 MiB)");
+  EXPECT_EQ(steps(), Steps{10});
+  on_rank_0([&] { EXPECT_TRUE(fs::exists(path_of(7) + ".damaged")); });
+}
+
+/// A disk that has room for one more than checkpoint.keep.
+TEST_F(SaverFailure, IsPreventedByAStartThatRemovesWhatIsSurplus) {
+  {
+    Saver saver = make_saver(3);
+    for (const std::int64_t step : {1, 2, 3}) save(saver, step);
+  }
+  const std::optional<Found> found = find();
+  Saver saver(SaverOptions{.root = root_, .keep_last = 1, .known = found->verdicts, .restored = 3}, *world_, *stream_);
+  saver.finish();
+  EXPECT_EQ(steps(), Steps{3});
 }
 
 TEST(LackOfSpace, IsToldBeforeTheFirstSaveAndOnlyWhereItIs) {

@@ -20,7 +20,8 @@ void declare_checkpoint(Schema& schema, CheckpointConfig& c) {
   schema.add("keep", c.keep)
       .unit("checkpoints")
       .between(1, 1e6)
-      .help("The newest that stay, not counting damaged ones; older ones are removed after a newer one is committed.");
+      .help(
+          "The newest that stay, not counting damaged ones; older ones are removed after each commit and at a start.");
   schema.add("keep_every", c.keep_every)
       .unit("steps")
       .between(0, most_steps)

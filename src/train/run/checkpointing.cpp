@@ -51,6 +51,7 @@ Checkpointing::Checkpointing(const RunConfig& config, const RunEnvironment& envi
                                .keep_last = static_cast<int>(config.checkpoint.keep),
                                .keep_every = config.checkpoint.keep_every,
                                .known = from.verdicts,
+                               .restored = from.checkpoint.empty() ? -1 : from.step,
                                .writers_per_node = *parse_writers(config.checkpoint.writers_per_node),
                                .owner = {.name = owner.name, .verify = [owner] { owner.verify(); }}},
       environment.control, environment.stream);
