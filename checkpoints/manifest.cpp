@@ -1,10 +1,13 @@
 #include "checkpoints/manifest.h"
 
 #include <algorithm>
+#include <span>
+#include <string_view>
 
 #include "checkpoints/format.h"
 #include "checkpoints/hash.h"
 #include "checkpoints/read_file.h"
+#include "checkpoints/unknown_format.h"
 #include "src/base/json_reader.h"
 
 namespace octet::checkpoint {
@@ -122,6 +125,30 @@ std::string self_hash(std::string_view text) {
   return text.substr(body.size()) == manifest_last_line(hash) ? hash : std::string();
 }
 
+namespace {
+
+/// Its hash is right, so nobody has edited it: what is not known here was written by a program that is newer.
+void expect_known(const nlohmann::json& json, const std::string& path) {
+  const nlohmann::json version = json.value("version", nlohmann::json());
+  if (version.is_number_integer() && version > format_version_with_files) {
+    throw UnknownFormat(path, fmt::format("of version {}, which this program does not know (it reads {} and {})",
+                                          version.dump(), format_version, format_version_with_files));
+  }
+  const auto expect_keys = [&](const nlohmann::json& object, const char* of, std::span<const std::string_view> known) {
+    if (!object.is_object()) return;
+    for (const auto& [key, value] : object.items()) {
+      if (std::ranges::find(known, key) != known.end()) continue;
+      throw UnknownFormat(path, fmt::format("with the key {}{}, which this program does not know", of, key));
+    }
+  };
+  constexpr std::string_view keys[] = {"format", "version", "state", "tensors", "files", "pieces", "xxh3_128"};
+  constexpr std::string_view of_state[] = {"step", "seed", "data_fingerprint", "loss", "config", "layout", "program"};
+  expect_keys(json, "", keys);
+  expect_keys(json.value("state", nlohmann::json()), "state.", of_state);
+}
+
+}  // namespace
+
 Manifest parse_manifest(const std::string& text, const std::string& path) {
   if (self_hash(text).empty()) {
     throw usage_error("checkpoints",
@@ -132,6 +159,7 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
   if (json.value("format", nlohmann::json()) != format_name) {
     throw usage_error("checkpoints", "{} has no \"format\": \"{}\"", path, format_name);
   }
+  expect_known(json, path);
   if (const auto version = json.value("version", nlohmann::json());
       version != format_version && version != format_version_with_files) {
     throw usage_error("checkpoints", "{} is of version {}; this program reads versions {} and {}", path, version.dump(),

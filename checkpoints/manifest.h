@@ -29,8 +29,9 @@ std::string to_json(const Manifest& manifest);
 std::string manifest_last_line(const std::string& hash);
 /// The hash of itself that a manifest's text ends with; empty when the text does not end so or the hash does not fit.
 std::string self_hash(std::string_view text);
-/// Throws a usage error that names `path` and what is wrong: not JSON, another version, a hash of itself that does not
-/// fit, pieces that do not cover their tensors exactly once, indices out of range.
+/// Throws UnknownFormat for what a newer program wrote (a later version, a key of the manifest or of its state that is
+/// not known), and else a usage error that names `path` and what is wrong: not JSON, no version, a hash of itself that
+/// does not fit, pieces that do not cover their tensors exactly once, indices out of range.
 Manifest parse_manifest(const std::string& text, const std::string& path);
 /// Reads and parses DIRECTORY/manifest.json. Throws a usage error also when it cannot be read.
 Manifest read_manifest(const std::string& checkpoint_directory);

@@ -10,6 +10,7 @@
 #include "checkpoints/packing.h"
 #include "checkpoints/read_together.h"
 #include "checkpoints/shared_hashing.h"
+#include "checkpoints/unknown_format.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/base/progress.h"
@@ -30,7 +31,11 @@ bool may_be_checkpoint(const std::string& path) {
   throw ReadError(path, error.value());
 }
 
-/// Rank 0 reads the manifest, the others get it from there: one reader, and one opinion of what it says.
+/// What the reader of a manifest tells the others.
+enum class ManifestIs : std::uint8_t { good, damaged, unknown };
+
+/// Rank 0 reads the manifest, the others get it from there: one reader, and one opinion of what it says. All throw the
+/// same UnknownFormat.
 std::optional<std::string> share_manifest(const std::string& directory, Manifest& manifest, Communicator& world) {
   const std::string path = directory + "/" + manifest_name;
   const bool reads = world.rank() == 0;
@@ -42,20 +47,34 @@ std::optional<std::string> share_manifest(const std::string& directory, Manifest
   if (auto absent = read_together("read of a checkpoint's manifest", world, progress, read)) return absent;
   Packer packer;
   if (reads) {
-    const std::optional<Failure> failure = failure_of([&] {
+    std::string unknown;
+    const auto parse = [&] {
       manifest = parse_manifest(text_there, path);
       const std::optional<std::int64_t> named = step_of(directory);
       if (named && *named != manifest.state.step) {
         throw usage_error("checkpoints", "{}: its manifest is of step {}", directory, manifest.state.step);
       }
+    };
+    const std::optional<Failure> failure = failure_of([&] {
+      try {
+        parse();
+      } catch (const UnknownFormat& format) {
+        unknown = format.reason();
+      }
     });
-    packer.put(static_cast<std::uint8_t>(failure.has_value()), failure ? failure->text : text_there);
+    packer.put(failure           ? ManifestIs::damaged
+               : unknown.empty() ? ManifestIs::good
+                                 : ManifestIs::unknown,
+               failure            ? failure->text
+               : !unknown.empty() ? unknown
+                                  : text_there);
   }
   const std::string message = broadcast_bytes(packer.bytes(), 0, world);
   Unpacker unpacker(message);
-  const bool failed = unpacker.take<std::uint8_t>() != 0;
+  const auto found = unpacker.take<ManifestIs>();
   const std::string text = unpacker.take_text();
-  if (failed) return text;
+  if (found == ManifestIs::unknown) throw UnknownFormat(path, text, true);
+  if (found == ManifestIs::damaged) return text;
   if (!reads) manifest = parse_manifest(text, path);
   return std::nullopt;
 }

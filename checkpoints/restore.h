@@ -30,8 +30,9 @@ std::vector<std::string> list_checkpoints(const std::string& root);
 /// The newest valid checkpoint, agreed by all ranks: rank 0 reads the manifest, the ranks together hash every file,
 /// each byte once, before HDF5 opens anything. A damaged one, of which a file is not there or has another size or hash,
 /// is reported loudly (which file, what differs) and the next older one is tried. One that some host cannot read is no
-/// damage: it ends as in read_together. Nothing when there is none at all; a usage error when there are some and none
-/// is valid. Collective over `world`, a group of the hosts (src/comm/host_exchange.h).
+/// damage: it ends as in read_together. Neither is one of a newer program, which all refuse (UnknownFormat). Nothing
+/// when there is none at all; a usage error when there are some and none is valid. Collective over `world`, a group of
+/// the hosts (src/comm/host_exchange.h).
 std::optional<Found> find_newest_valid(const std::string& root, Communicator& world);
 
 /// What `path` means: that checkpoint, by its manifest or its name, or the newest valid one of a run's folder, or of a

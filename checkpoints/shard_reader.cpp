@@ -7,6 +7,7 @@
 #include "checkpoints/format.h"
 #include "checkpoints/hdf5_support.h"
 #include "checkpoints/shard_file.h"
+#include "checkpoints/unknown_format.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -119,6 +120,16 @@ void expect_number(hid_t object, const char* attribute, hid_t type, T expected, 
   if (found != expected) throw says_otherwise(where, attribute, found, expected);
 }
 
+/// One that has none is refused by expect_state.
+void expect_known_version(hid_t file, const std::string& path) {
+  if (H5Aexists(file, "version") <= 0) return;
+  std::int64_t version = 0;
+  hdf5::read_scalar(file, "version", H5T_NATIVE_INT64, &version, path);
+  if (version <= format_version) return;
+  throw UnknownFormat(path, fmt::format("of version {}, which this program does not know (it reads {} in such files)",
+                                        version, format_version));
+}
+
 }  // namespace
 
 struct ShardReader::Impl {
@@ -133,7 +144,10 @@ ShardReader::ShardReader(const std::string& path) : impl_(std::make_unique<Impl>
   const Hdf5Properties access = hdf5::file_access(path);
   hdf5::check(H5Pset_sieve_buf_size(access.get(), sieve_bytes), path, "set the sieve buffer");
   impl_->file.reset(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));
-  if (impl_->file) return;
+  if (impl_->file) {
+    expect_known_version(impl_->file.get(), path);
+    return;
+  }
   const std::string reason = hdf5::reason();
   if (H5Fis_hdf5(path.c_str()) < 0) throw ReadError(path, reason);
   throw usage_error("checkpoints", "cannot open {}: {}", path, reason);

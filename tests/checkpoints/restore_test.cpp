@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "checkpoints/hash.h"
 #include "tests/checkpoints/saver_fixture.h"
 
 namespace octet::checkpoint {
@@ -103,6 +104,21 @@ TEST_F(Restore, AMissingManifest) {
 TEST_F(Restore, AChangedManifest) {
   on_rank_0([&] { test::flip_bit(path_of(3) + "/" + manifest_name, 40, 1); });
   expect_fall_back(manifest_name);
+}
+
+/// It is no damage, and nobody may go on from an older one without a word.
+TEST_F(Restore, AManifestOfANewerVersionIsRefusedByAll) {
+  const std::string path = path_of(3) + "/" + manifest_name;
+  on_rank_0([&] {
+    std::string text = test::content_of(path);
+    const std::string known = R"("version": 1)";
+    text.replace(text.find(known), known.size(), R"("version": 3)");
+    text.erase(text.rfind("\"xxh3_128\""));
+    test::put_file(path, text + manifest_last_line(hash_of(text)));
+  });
+  EXPECT_PRED2(contains, common_error([&] { find(); }), path + ": of version 3, which this program does not know");
+  EXPECT_PRED2(contains, common_error([&] { find_checkpoint(path_of(3), *world_); }), "of version 3");
+  EXPECT_EQ(steps(), (test::Steps{3, 2, 1}));
 }
 
 TEST_F(Restore, ACheckpointUnderAnotherStepsName) {

@@ -6,6 +6,7 @@
 #include "checkpoints/hash.h"
 #include "checkpoints/hdf5_support.h"
 #include "checkpoints/shard_file.h"
+#include "checkpoints/unknown_format.h"
 #include "checkpoints/verification.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/small_checkpoint.h"
@@ -93,6 +94,19 @@ TEST_F(SelfDescription, ADatasetWithoutItsHash) {
   }
   accept_first_file();
   EXPECT_HAS(damage_in_first(), "dataset " + dataset() + ": has no attribute xxh3_128");
+}
+
+/// Such a file may hold anything under names that are known.
+TEST_F(SelfDescription, AFileOfANewerVersionIsNotRead) {
+  {
+    const Hdf5File file(H5Fopen(first_file().c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
+    const Hdf5Attribute version(H5Aopen(file.get(), "version", H5P_DEFAULT));
+    const std::int64_t newer = 3;
+    ASSERT_GE(H5Awrite(version.get(), H5T_NATIVE_INT64, &newer), 0);
+  }
+  accept_first_file();
+  EXPECT_HAS(damage_in_first(), ": of version 3, which this program does not know");
+  EXPECT_THROW(ShardReader{first_file()}, UnknownFormat);
 }
 
 TEST_F(SelfDescription, AnotherDatasetThanTheManifestSays) {

@@ -1,4 +1,5 @@
 // `octet checkpoint`: what a person types, sees and gets as exit code.
+#include "checkpoints/hash.h"
 #include "tests/checkpoints/small_checkpoint.h"
 #include "tests/jobs/job.h"
 
@@ -122,6 +123,15 @@ TEST_F(CheckpointCommand, List) {
              {"unfinished: step-000040.tmp", "damaged: writer-00001.h5 is missing", "step-000020/manifest.json"});
   EXPECT_EQ(occurrences(damaged, "committed"), 1);
   EXPECT_EQ(occurrences(damaged, "1.2500"), 2);
+
+  std::string newer = read_bytes(at(10) + "/manifest.json");
+  const std::string known = R"("version": 1)";
+  newer.replace(newer.find(known), known.size(), R"("version": 3)");
+  newer.erase(newer.rfind("\"xxh3_128\""));
+  write_bytes(at(10) + "/manifest.json", newer + checkpoint::manifest_last_line(checkpoint::hash_of(newer)));
+  EXPECT_EQ(occurrences(expect(0, "list " + run(), {"  of version 3, which this program does not know"}), "damaged: "),
+            2);
+  expect(64, "export " + run() + " " + (folder_ / "none"), {"step-000010/manifest.json: of version 3"});
 
   fs::create_directory(folder_ / "empty");
   expect(0, "list " + (folder_ / "empty"), {"holds no checkpoint"});

@@ -1,4 +1,6 @@
 // Runs that are cut off and go on: the same training as if nothing had happened.
+#include "checkpoints/hash.h"
+#include "checkpoints/manifest.h"
 #include "tests/jobs/endless_run.h"
 #include "tests/jobs/saved.h"
 
@@ -244,6 +246,23 @@ TEST(Resuming, ADamagedCheckpointIsNamedAndTheOneBeforeServes) {
   EXPECT_EQ(run.losses(), finished(2, arguments).losses());
   expect_same_tensors(newest, checkpoints_of(finished(2, arguments)).front());  // written again
   EXPECT_EQ(read_bytes(newest + ".damaged/writer-00001.h5"), bytes);            // and the damaged one set aside
+}
+
+TEST(Resuming, ACheckpointOfANewerProgramIsRefusedAndStays) {
+  const std::string arguments = "--train.steps 12 --checkpoint.interval 5";
+  TrainedRun run = copy_of(finished(2, arguments));
+  const std::string newest = checkpoints_of(run).front(), path = newest + "/manifest.json";
+  std::string text = read_bytes(path);
+  const std::string known = R"("version": 1)";
+  text.replace(text.find(known), known.size(), R"("version": 3)");
+  text.erase(text.rfind("\"xxh3_128\""));
+  write_bytes(path, text + checkpoint::manifest_last_line(checkpoint::hash_of(text)));
+  const std::vector<std::string> before = checkpoints_of(run);
+  run = train_in(run.directory, 2, arguments);
+  EXPECT_EQ(run.result.exit_code, 64) << run.result.all();
+  EXPECT_HAS(run.result.err, "step-000012/manifest.json: of version 3, which this program does not know");
+  EXPECT_EQ(run.result.err.find("DAMAGED"), std::string::npos) << run.result.err;
+  EXPECT_EQ(checkpoints_of(run), before);
 }
 
 /// A run that is killed before its first checkpoint, whatever it has done by then.

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "checkpoints/restore.h"
+#include "checkpoints/unknown_format.h"
 #include "checkpoints/verification.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "jobs/octet/commands.h"
@@ -18,8 +19,8 @@ constexpr std::string_view list_usage =
     "usage: octet checkpoint list RUN\n\n"
     "Lists the checkpoints of a run, newest first: step, time of the commit (UTC), size, loss and state. It reads the\n"
     "manifests and the sizes of files; \"octet checkpoint verify\" reads every byte.\n"
-    "States: committed; damaged, with what is wrong; unfinished, left by a write that never ended (a run that starts\n"
-    "removes it).\n";
+    "States: committed; of a version, or with a key, that this program does not know, as a newer Octet writes it;\n"
+    "damaged, with what is wrong; unfinished, left by a write that never ended (a run that starts removes it).\n";
 
 void print_row(const std::string& step, const std::string& time, const std::string& size, const std::string& loss,
                const std::string& state) {
@@ -31,6 +32,9 @@ void print_checkpoint(const std::string& directory) {
   checkpoint::Manifest manifest;
   try {
     manifest = checkpoint::read_manifest(directory);
+  } catch (const checkpoint::UnknownFormat& format) {
+    print_row(step, time_of(directory), "?", "?", format.reason());
+    return;
   } catch (const Error& error) {
     print_row(step, time_of(directory), "?", "?", fmt::format("damaged: {}", error.what()));
     return;

@@ -1,3 +1,4 @@
+#include "checkpoints/unknown_format.h"
 #include "checkpoints/verification.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "src/base/log.h"
@@ -32,6 +33,8 @@ std::vector<OpenCheckpoint> newest_whole(const std::string& run, int count, int 
     OpenCheckpoint candidate{path, {}};
     try {
       candidate.manifest = checkpoint::read_manifest(path);
+    } catch (const checkpoint::UnknownFormat&) {
+      throw;
     } catch (const Error& damage) {
       log::warning("{}; it is passed over", damage.what());
       continue;

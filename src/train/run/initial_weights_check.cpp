@@ -8,6 +8,7 @@
 #include "checkpoints/hugging_face.h"
 #include "checkpoints/import.h"
 #include "checkpoints/restore.h"
+#include "checkpoints/unknown_format.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
@@ -103,6 +104,8 @@ Candidate newest_at(const std::string& from) {
   for (const std::string& path : found) {
     try {
       return {path, checkpoint::read_manifest(path)};
+    } catch (const checkpoint::UnknownFormat&) {
+      throw;
     } catch (const Error& damage) {
       log::warning("init.from: {}; it is passed over", damage.what());
     }
