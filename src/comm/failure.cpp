@@ -134,12 +134,10 @@ void arm_the_end() noexcept {
   alarm(seconds_to_end);
 }
 
-void end_by_watchdog(std::string_view message) noexcept {
+void end_by_watchdog(ExitCode code, std::string_view message) noexcept {
   log::write_error_at_once(message);
-  if (leave_reason(ExitCode::lost_peer, message).first) {
-    failure_file.load()->tell(ExitCode::lost_peer, std::string(message));
-  }
-  _exit(static_cast<int>(ExitCode::lost_peer));
+  if (leave_reason(code, message).first) failure_file.load()->tell(code, std::string(message));
+  _exit(static_cast<int>(code));
 }
 
 bool is_failing() noexcept {

@@ -57,10 +57,10 @@ void end_soon(int exit_code);
 /// - Any other is told at once, by each rank that has one.
 void tell_failure(ExitCode code, const std::string& message, bool agreed = false) noexcept;
 
-/// The watchdog's end of this process: with exit code 71 when the reason is told, and by SIGALRM ten seconds from now
-/// where even that hangs. `arm_the_end` comes first, before a message is put together.
+/// The watchdog's end of this process: with exit code `code` when the reason is told, and by SIGALRM ten seconds from
+/// now where even that hangs. `arm_the_end` comes first, before a message is put together.
 void arm_the_end() noexcept;
-[[noreturn]] void end_by_watchdog(std::string_view message) noexcept;
+[[noreturn]] void end_by_watchdog(ExitCode code, std::string_view message) noexcept;
 /// The main thread tells a failure already, and will be gone: nobody else ends the process.
 bool is_failing() noexcept;
 

@@ -69,6 +69,15 @@ const OperationScope* exchange_operation(const OperationScope* operation) {
   return std::exchange(current().operation, operation);
 }
 
+[[noreturn]] void end_by_data(const char* path) {
+  arm_the_end();
+  end_by_watchdog(
+      ExitCode::internal,
+      fmt::format("[data] {}: a page of it cannot be read: the file was cut off while it was in use, or its "
+                  "file system failed; ending this process",
+                  path));
+}
+
 }  // namespace
 
 void enter(RunPhase phase) {
@@ -160,6 +169,7 @@ void Watchdog::watch() {
   Clock::time_point before = Clock::now();
   for (;;) {
     if (wake_.wait_for(lock, interval_, [this] { return stop_; })) return;
+    if (const char* const path = mapped_regions::unreadable(); path != nullptr && !is_failing()) end_by_data(path);
     const Clock::time_point now = Clock::now();
     // When this thread could not look for long, as in a process that was stopped, the main thread could not go on
     // either.
@@ -187,6 +197,7 @@ void Watchdog::end(Clock::duration stood) const {
   }
   const PhaseText& phase = text_of(current_phase);
   end_by_watchdog(
+      ExitCode::lost_peer,
       fmt::format("[comm] the main thread has been stuck for {:.1f} s in {} in phase {} ({}){}; ending this process",
                   seconds_of(stood), what, phase.name, phase.key, on_the_device()));
 }

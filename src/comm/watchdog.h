@@ -8,6 +8,7 @@
 #include <string_view>
 #include <thread>
 
+#include "src/base/mapped_regions.h"
 #include "src/device/device.h"
 #include "src/profile/scopes.h"  // the unit that an operation's text names
 
@@ -90,7 +91,9 @@ struct TimeLimits {
 /// log and as the reason of the failure (src/comm/failure.h), and ends the process with exit code 71 by _exit, since
 /// MPI belongs to the main thread; the launcher then ends the other ranks. That thread calls neither MPI nor the device
 /// nor its libraries, takes no lock that is held over such a call, and arms the process's end before it puts a message
-/// together. A time in which the whole process was stopped does not count.
+/// together. In the same way it ends the process, with exit code 70, when a thread stands still since a page of a
+/// mapped file cannot be read (src/base/mapped_regions.h). A time in which the whole process was stopped does not
+/// count.
 class Watchdog {
  public:
   /// Throws a usage error when a limit is not positive, as set_limits.
@@ -104,6 +107,8 @@ class Watchdog {
  private:
   void watch();
   [[noreturn]] void end(std::chrono::steady_clock::duration stood) const;
+
+  mapped_regions::Guard mapped_files_;
 
   std::chrono::steady_clock::duration grace_;
   std::chrono::steady_clock::duration interval_{};  ///< between two looks

@@ -10,6 +10,7 @@
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/heartbeat.h"
+#include "src/base/mapped_regions.h"
 
 namespace octet {
 
@@ -26,9 +27,11 @@ MappedFile::MappedFile(const std::string& path) {
   void* at = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, opened.get(), 0);
   if (at == MAP_FAILED) throw usage_error("data", "cannot map {}: {}", path, std::strerror(errno));
   bytes_ = {static_cast<const std::uint8_t*>(at), size};
+  region_ = mapped_regions::add(at, size, path);
 }
 
 MappedFile::~MappedFile() {
+  mapped_regions::remove(region_);
   if (!bytes_.empty()) ::munmap(const_cast<std::uint8_t*>(bytes_.data()), bytes_.size());
 }
 

@@ -6,13 +6,17 @@
 
 namespace octet {
 
-/// A whole file mapped read-only. Usage error when it cannot be opened or is not a regular file. The file must not
-/// shrink while it is mapped (reading a page behind the new end ends the process).
+/// A whole file mapped read-only. Usage error when it cannot be opened or is not a regular file. A page
+/// that cannot be read, as behind the new end of a file that shrank, ends the process; a run tells the file's name
+/// (src/base/mapped_regions.h).
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path);
   ~MappedFile();
-  MappedFile(MappedFile&& other) noexcept : bytes_(other.bytes_) { other.bytes_ = {}; }
+  MappedFile(MappedFile&& other) noexcept : bytes_(other.bytes_), region_(other.region_) {
+    other.bytes_ = {};
+    other.region_ = -1;
+  }
   MappedFile& operator=(MappedFile&&) = delete;
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -21,6 +25,7 @@ class MappedFile {
 
  private:
   std::span<const std::uint8_t> bytes_;
+  int region_ = -1;  ///< entry of mapped_regions
 };
 
 }  // namespace octet

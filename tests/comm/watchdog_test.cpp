@@ -1,14 +1,21 @@
 #include "src/comm/watchdog.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <string>
 #include <thread>
 
 #include "src/base/error.h"
+#include "src/base/log.h"
 #include "src/comm/communicator.h"
 #include "src/comm/mpi/mpi_communicator.h"
+#include "src/data/mapped_file.h"
 
 namespace octet {
 namespace {
@@ -39,6 +46,34 @@ TEST(Watchdog, AWaitForTheDeviceEndsAtTheDeadline) {
   }
   const auto done = cpu_device().make_event();
   EXPECT_NO_THROW(await(*done, operation)) << "what is done is not late";
+}
+
+/// A token file that is cut off under a run, read by the main thread.
+TEST(Watchdog, APageThatCannotBeReadEndsTheProcessWithTheFilesName) {
+  const std::string folder = (std::filesystem::temp_directory_path() / fmt::format("octet-page-{}", getpid())).string();
+  std::filesystem::create_directories(folder);
+  const std::string path = folder + "/docs.bin", reason = folder + "/reason";
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  std::ofstream(path) << std::string(2 * page, 'x');
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("OCTET_FAILURE_FILE", reason.c_str(), 1);
+    const Watchdog watchdog({.start = 60, .step = 0.2});
+    const MappedFile file(path);
+    std::filesystem::resize_file(path, page);
+    [[maybe_unused]] const volatile std::uint8_t byte = file.bytes()[page];
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 70);
+  std::string told;
+  std::getline(std::ifstream(reason), told);
+  EXPECT_EQ(told.rfind(fmt::format("70 rank 0 on {}: [data] {}: a page of it cannot be read", log::host(), path), 0),
+            0u)
+      << told;
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Watchdog, WithoutOneThereIsNoDeadline) {

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace octet::mapped_regions {
+
+// A page of a mapped file that cannot be read (the file was cut off under the run, the disk failed, the server is gone)
+// comes as SIGBUS on the thread that reads it. So that the process can say which file that was, whoever maps one puts
+// it into a table, and the watchdog (src/comm/watchdog.h) has the signal caught and asks what was found.
+
+/// Puts these bytes, which are mapped from the file `path`, into the table. Returns the entry; -1 where the table,
+/// which has 4,096, is full: a fault in them is then one of no mapping. Any thread, as remove().
+int add(const void* begin, std::size_t bytes, const std::string& path);
+void remove(int entry) noexcept;
+
+/// While it lives, a thread that faults in an entry of the table stands still, and unreadable() names its file. Any
+/// other SIGBUS does what it did before. One at a time in a process.
+class Guard {
+ public:
+  Guard();
+  ~Guard();
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+};
+
+/// The file of the first such fault; null where there was none.
+const char* unreadable();
+
+}  // namespace octet::mapped_regions
