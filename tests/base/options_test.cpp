@@ -140,6 +140,7 @@ TEST(Yaml, WrongInputs) {
       {"", {"a.yaml", "empty", "expected"}},
       {"# only a comment\n", {"a.yaml", "empty"}},
       {"- a\n", {"a.yaml:1", "a list", "expected a map"}},
+      {"box:\n  count: 1\nname: a\xff\n", {"a.yaml:3: the byte 0xff is not UTF-8"}},
       {"hello", {"a.yaml:1", "\"hello\"", "expected a map"}},
       {"box:\n  count: [1\n", {"a.yaml:", "no valid YAML"}},
       {"name: a\n\tbox: 1\n", {"a.yaml:2", "no valid YAML"}},
@@ -230,6 +231,7 @@ TEST(Arguments, ListsAndEmptyTexts) {
   EXPECT_EQ(s.parts, (std::vector<Part>{{"p", 2}, {"q", 1}}));
   EXPECT_EQ(s.name, "");
   EXPECT_EQ(read_arguments({"--name", "[a]"}).name, "[a]");
+  EXPECT_EQ(read_arguments({"--name", "\u00e9\u20ac\U0001F600"}).name, "\u00e9\u20ac\U0001F600");
   EXPECT_EQ(read_arguments({"--other.words", "a, b"}).words, (std::vector<std::string>{"a, b"}));
 }
 
@@ -258,6 +260,10 @@ TEST(Arguments, WrongInputs) {
       {{"--help=1"}, {"--help"}},
       {{"a.yaml", "b.yaml"}, {"two configuration files", "a.yaml", "b.yaml"}},
       {{"--box.count", "-1"}, {"command line", "--box.count = -1", ">= 1"}},
+      {{"--name", "runs/bad\xff"}, {"--name:1: the byte 0xff is not UTF-8"}},
+      {{"--name", "cut \xe2\x82"}, {"--name:1: the byte 0xe2 is not UTF-8"}},
+      {{"--name", "long \xc0\xaf"}, {"--name:1: the byte 0xc0 is not UTF-8"}},
+      {{"--name", "half \xed\xa0\x80"}, {"--name:1: the byte 0xed is not UTF-8"}},
       {{"--box.count", "x"}, {"command line", "--box.count = \"x\"", "decimal integer"}},
       {{"--box.rate", "nan"}, {"--box.rate = \"nan\"", "finite number"}},
       {{"--other.words", "[a"}, {"--other.words", "list of texts"}},

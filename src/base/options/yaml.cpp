@@ -138,7 +138,7 @@ void read_yaml_file(Schema& schema, const std::string& path, std::vector<std::st
 
 void read_argument(Option& option, const std::string& text) {
   const Place place = {"command line", 0, "--" + option.name()};
-  refuse_control_characters(text, place.key);
+  refuse_what_is_no_text(text, place.key);
   YAML::Node node(text);
   if (option.is_list() && text.starts_with('[')) {
     try {
@@ -152,7 +152,7 @@ void read_argument(Option& option, const std::string& text) {
 
 void read_former_argument(Option& option, const std::string& text) {
   const Place place = {"command line", 0, "--" + option.former_name()};
-  refuse_control_characters(text, place.key);
+  refuse_what_is_no_text(text, place.key);
   option.read_former(YAML::Node(text), place, true);
 }
 
