@@ -155,6 +155,7 @@ void Saver::prepare(std::span<const DevicePiece> pieces) {
   self.expect_idle("prepare");
   self.make_plan(pieces);
   self.reserve("checkpoints cannot be taken");
+  self.make_room(space_reserve);  // before it is said to be too little
   if (!self.leads()) return;
   warn_of_lack_of_space(self.options.root, self.plan->bytes, self.options.keep_last, self.options.keep_every);
 }

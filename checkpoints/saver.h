@@ -42,6 +42,7 @@ class Saver {
   ~Saver();
 
   /// Takes and touches the host memory for snapshots of these pieces, so that the first start() does not. Optional.
+  /// Where the disk lacks room, it waits until surplus checkpoints are gone.
   /// Throws as start() does.
   void prepare(std::span<const DevicePiece> pieces);
   /// Snapshot and hand over to the writer. The save before has ended by then, by wait() or poll(): internal error where
