@@ -10,6 +10,7 @@
 #include "src/comm/in_flight.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/nccl/nccl_api.h"
+#include "src/comm/nccl/nccl_group.h"
 #include "src/comm/nccl_settings.h"
 #include "src/comm/watchdog.h"
 #include "src/device/buffer.h"
@@ -157,10 +158,35 @@ TEST_F(Nccl, AnErrorEndsAWaitForTheDevice) {
   EXPECT_EQ(code_, ExitCode::lost_peer);
 }
 
+/// The host does not run ahead of the device until it is stuck in a launch, where it would not see an error.
+TEST_F(Nccl, TheHostIsAheadOfTheDeviceBySomeCallsAndThenSeesErrors) {
+  const Watchdog watchdog({.start = 0.2, .step = 0.2}, 60);
+  SlowDevice device;
+  const auto slow = device.make_stream();
+  const auto comm = on_slow_stream(*slow, "dp_shard");
+  float x = 1;
+  const auto call = [&] { comm->all_reduce(&x, 1, DType::f32, ReduceOp::max); };
+  for (std::size_t i = 1; i < NcclGroup::most_ahead; ++i) call();
+  const std::string late = message_of(call);
+  EXPECT_NE(late.find("wait for the device, which is behind in group dp_shard has not completed"), std::string::npos)
+      << late;
+  device.done = true;
+  call();
+  device.done = false;
+  for (std::size_t i = 2; i < NcclGroup::most_ahead; ++i) call();
+  device.asked = [asked = 0]() mutable {
+    if (++asked == 100) stand_in().fails_with = ncclRemoteError;
+  };
+  const std::string message = message_of(call);
+  EXPECT_NE(message.find("NCCL: remote process exited"), std::string::npos) << message;
+  EXPECT_EQ(code_, ExitCode::lost_peer);
+}
+
 /// ncclCommGetAsyncError frees what carried a call, so that one thread alone may ask.
 TEST_F(Nccl, TheMainThreadAloneAsksAndEveryJobIsFreedOnce) {
   const Watchdog watchdog({.start = 600, .step = 600}, 0);
   SlowDevice device;
+  device.done = true;
   const auto slow = device.make_stream();
   auto comm = on_slow_stream(*slow, "dp_shard");
   float x = 1;

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -14,6 +15,7 @@ class SlowDevice final : public Device {
  public:
   bool done = false;
   bool record_blocks = false, query_blocks = false;
+  std::function<void()> asked;  ///< called when an event is asked
 
   DeviceType type() const override { return DeviceType::cpu; }
   std::string name() const override { return "slow"; }
@@ -38,7 +40,10 @@ class SlowDevice final : public Device {
   }
   struct SlowEvent final : Event {
     explicit SlowEvent(const SlowDevice& d) : device(d) {}
-    bool complete() const override { return device.query_blocks ? (block(), false) : device.done; }
+    bool complete() const override {
+      if (device.asked) device.asked();
+      return device.query_blocks ? (block(), false) : device.done;
+    }
     void synchronize() const override {}
     const SlowDevice& device;
   };

@@ -123,6 +123,13 @@ void NcclGroup::launched(std::string operation) {
   stream_.record(*idle_.back());
   done_.push_back(std::move(idle_.back()));
   idle_.pop_back();
+  if (done_.size() < most_ahead) return;
+  const OperationScope catching_up("wait for the device, which is behind", name_);
+  while (done_.size() >= most_ahead) {
+    sched_yield();
+    poll_in_flight();
+    catching_up.check_deadline();
+  }
 }
 
 void NcclGroup::retire() {

@@ -41,7 +41,12 @@ class NcclGroup final : public InFlight {
   void wait_until_ready(const OperationScope& operation);
   /// Checks the result of a call of NCCL for this group: throws on all but success and "in progress".
   void check(ncclResult_t result, const OperationScope& operation);
-  /// The stream has been given `operation`.
+  /// Operations that the device may be behind the host. So many are milliseconds of work, which covers what may hold up
+  /// the host. Without a bound it would be ahead until CUDA takes no more launches, and wait there, where it cannot ask
+  /// NCCL for errors.
+  static constexpr std::size_t most_ahead = 24;
+
+  /// The stream has been given `operation`. Waits until the device is less than most_ahead behind.
   void launched(std::string operation);
 
   void poll() override;
