@@ -4,12 +4,13 @@
 #include "jobs/commbench/bench_context.h"
 #include "jobs/commbench/match.h"
 #include "jobs/commbench/pairs_report.h"
+#include "src/tuning/pair_sweeps.h"
 
 namespace octet::commbench {
 namespace {
 
 /// The rank that meets this one in that round; -1: none.
-int peer_of(int rank, const std::vector<std::pair<int, int>>& round, const Teams& teams) {
+int peer_of(int rank, const PairRound& round, const Teams& teams) {
   for (const auto& [a, b] : round) {
     for (std::size_t k = 0; k < teams.members(a).size(); ++k) {
       const int left = teams.members(a)[k], right = teams.members(b)[k];
@@ -25,11 +26,10 @@ void share(RankMatrix<T>& matrix, DType dtype, Communicator& hosts) {
   hosts.all_reduce(matrix.values().data(), static_cast<std::int64_t>(matrix.values().size()), dtype, ReduceOp::max);
 }
 
-PairMatrices measure_pairs(const Context& context, Communicator& world, const Teams& teams) {
+PairMatrices measure_pairs(const Context& context, Communicator& world, const Teams& teams, Match& match,
+                           const std::vector<PairRound>& rounds) {
   const int me = world.rank();
   PairMatrices out(world.size());
-  Match match(world, context.options.pair_size, context.options.measure);
-  const auto rounds = round_robin(teams.count());
   for (std::size_t r = 0; r < rounds.size(); ++r) {
     context.progress(fmt::format("pairs: round {} of {}", r + 1, rounds.size()));
     context.hosts.barrier();
@@ -53,18 +53,30 @@ void merge(RankMatrix<T>& into, RankMatrix<T>& from, Pick pick) {
   std::ranges::transform(into.values(), from.values(), into.values().begin(), pick);
 }
 
-/// A pair may have waited for something else: what is slow has to be so twice. All ranks have the same matrices, so
-/// that all decide alike.
-PairMatrices measure_twice_if_slow(const Context& context, Communicator& world, const Teams& teams) {
-  PairMatrices out = measure_pairs(context, world, teams);
-  if (judge_pairs(context, slowest_of(teams, out.to_us)).slow.empty()) return out;
-  PairMatrices again = measure_pairs(context, world, teams);
-  const auto shorter = [](float a, float b) { return std::min(a, b); };
-  merge(out.both_us, again.both_us, shorter);
-  merge(out.to_us, again.to_us, shorter);
-  merge(out.wrong, again.wrong, [](std::int32_t a, std::int32_t b) { return std::max(a, b); });
-  out.sweeps = 2;
-  return out;
+/// 0 is of those that did not meet.
+float shorter(float a, float b) {
+  return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
+}
+
+void merge(PairMatrices& all, PairMatrices sweep) {
+  merge(all.both_us, sweep.both_us, shorter);
+  merge(all.to_us, sweep.to_us, shorter);
+  merge(all.wrong, sweep.wrong, [](std::int32_t a, std::int32_t b) { return std::max(a, b); });
+  ++all.sweeps;
+}
+
+/// A pair may have waited for others, which the same uplinks lead to: what is slow has to be so with fewer beside it
+/// too. All ranks have the same matrices, so that all decide alike.
+PairMatrices sweep_pairs(const Context& context, Communicator& world, const Teams& teams) {
+  const Options& o = context.options;
+  Match match(world, o.pair_size, o.measure);
+  PairMatrices all = measure_pairs(context, world, teams, match, round_robin(teams.count()));
+  while (!context.report.ranks_share_cores()) {
+    const auto rounds = next_sweep(slowest_of(teams, all.to_us), all.sweeps, o.tolerance);
+    if (rounds.empty()) break;
+    merge(all, measure_pairs(context, world, teams, match, rounds));
+  }
+  return all;
 }
 
 }  // namespace
@@ -73,7 +85,7 @@ void run_pairs(const Context& context, Communicator& world) {
   const Options& o = context.options;
   const Teams teams = make_teams(o.pairs, context.node_of);
   check_memory(context, world.stream().device(), Match::memory(o.pair_size), fmt::format("--pairs {}", o.pairs));
-  report_pairs(context, teams, measure_twice_if_slow(context, world, teams));
+  report_pairs(context, teams, sweep_pairs(context, world, teams));
 }
 
 }  // namespace octet::commbench

@@ -89,6 +89,10 @@ CommRecord sweep_call(const std::string& collective, DType dtype, int ranks, std
                   .unit = {}};
   const std::int64_t each = (of_all ? ranks : 1) * size_of(call.dtype);
   call.count = std::max<std::int64_t>(bytes / each, 1);
+  // Shares of whole 16 bytes, as nccl-tests have them (AllGatherGetCollByteCount); below that we measure elements,
+  // where they measure nothing.
+  const std::int64_t share = of_all ? 16 / size_of(call.dtype) : 1;
+  if (call.count >= share) call.count -= call.count % share;
   call.bytes = call.count * each;
   return call;
 }

@@ -234,6 +234,17 @@ TEST(Sweep, SizesAreThoseOfTheLargerBuffer) {
   EXPECT_EQ(sweep_call("all_to_all", DType::u8, 64, 8).bytes, 64) << "an element a rank at least";
 }
 
+// AllGatherGetCollByteCount of nccl-tests: (count / ranks) & ~(16 / size of an element - 1).
+TEST(Sweep, SharesAreWhole16BytesAsInNcclTests) {
+  EXPECT_EQ(sweep_call("all_gather", DType::f32, 3, 64 << 10).bytes, 65520);
+  EXPECT_EQ(sweep_call("reduce_scatter", DType::f32, 3, 64 << 10).bytes, 65520);
+  EXPECT_EQ(sweep_call("all_to_all", DType::u8, 3, 1000).bytes, 3 * 320);
+  EXPECT_EQ(sweep_call("all_gather", DType::bf16, 3, 100).bytes, 3 * 32);
+  EXPECT_EQ(sweep_call("all_gather", DType::f32, 3, 40).bytes, 3 * 12) << "below 16 bytes a rank: elements";
+  EXPECT_EQ(sweep_call("all_reduce", DType::f32, 3, 65532).bytes, 65532);
+  EXPECT_EQ(sweep_call("broadcast", DType::u8, 3, 65535).bytes, 65535);
+}
+
 TEST(Timing, MedianAndPercentileAreNearestRanks) {
   std::vector<double> us;
   for (int i = 20; i >= 1; --i) us.push_back(i);
