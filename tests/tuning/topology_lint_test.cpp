@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -188,6 +189,32 @@ TEST(Graphs, OfAHealthyNodeAreHealthy) {
   EXPECT_EQ(find(f, "graph.nearest").state, State::ok);
   EXPECT_EQ(complaints(lint_graphs(dump, nullptr, &profile)), "");
   EXPECT_EQ(complaints(lint_graphs(dump, nullptr, nullptr)), "");
+}
+
+/// Rings of one GPU each between these cards.
+std::string rings(int cross_nic, const std::vector<std::pair<int, int>>& cards) {
+  std::string text = fmt::format(
+      "<graphs version=\"1\"><graph id=\"0\" pattern=\"4\" crossnic=\"{}\" nchannels=\"{}\" speedintra=\"48\" "
+      "speedinter=\"48\" typeintra=\"NVL\" typeinter=\"PXN\" samechannels=\"0\">",
+      cross_nic, cards.size());
+  for (const auto& [in, out] : cards) {
+    text += fmt::format("<channel><net dev=\"{}\"/><gpu dev=\"0\"/><net dev=\"{}\"/></channel>", in, out);
+  }
+  return text + "</graph></graphs>";
+}
+
+TEST(Graphs, RingsThatAlternateBetweenTwoCardsStayInTheirRails) {
+  const ClusterProfile profile = read_profile("dgx-h100-infiniband");
+  const auto state = [&](int cross_nic, const std::vector<std::pair<int, int>>& cards) {
+    const GraphDump dump = parse_graphs(rings(cross_nic, cards), "g.xml");
+    return find(lint_graphs(dump, nullptr, &profile), "graph.crossing").state;
+  };
+  EXPECT_EQ(state(0, {{0, 0}, {1, 1}}), State::ok);
+  EXPECT_EQ(state(2, {{0, 1}, {1, 0}, {2, 3}, {3, 2}}), State::ok) << "exchanged on every other node";
+  EXPECT_EQ(state(2, {{0, 0}, {1, 1}}), State::ok);
+  EXPECT_EQ(state(2, {{0, 1}, {1, 0}, {2, 3}}), State::warning) << "of an odd number NCCL exchanges none";
+  EXPECT_EQ(state(2, {{0, 1}, {1, 2}}), State::warning);
+  EXPECT_EQ(state(1, {{0, 1}, {1, 0}}), State::warning) << "NCCL_CROSS_NIC=1 exchanges none";
 }
 
 TEST(Graphs, OfASickNodeSayWhatIsSlow) {

@@ -31,7 +31,7 @@ ChannelGraph read_graph(const XmlFile& file, pugi::xml_node node) {
   ChannelGraph graph{.id = file.required_integer(node, "id"),
                      .pattern = file.required_integer(node, "pattern"),
                      .channel_count = file.required_integer(node, "nchannels"),
-                     .crosses_cards = file.required_integer(node, "crossnic") != 0,
+                     .cross_nic = file.required_integer(node, "crossnic"),
                      .same_channels = file.required_integer(node, "samechannels") != 0,
                      .intra_gbs = file.required_number(node, "speedintra"),
                      .inter_gbs = file.required_number(node, "speedinter"),

@@ -24,7 +24,8 @@ struct ChannelGraph {
   std::int64_t id = 0;  ///< 0 ring, 1 tree, 2 collnet chain, 3 NVLS, 4 collnet direct
   std::int64_t pattern = 0;
   std::int64_t channel_count = 0;  ///< as it says itself
-  bool crosses_cards = false;      ///< a channel may leave by another card than it comes in by
+  std::int64_t cross_nic = 0;  ///< of the search: 0 a channel leaves by the card it comes in by, 1 by any, 2 channels
+                               ///< 2k and 2k + 1 have the same two cards the other way round
   bool same_channels = false;
   double intra_gbs = 0, inter_gbs = 0;  ///< of a channel, GB/s
   std::optional<double> latency_us;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <set>
 
 #include "src/base/options/text.h"
@@ -83,15 +84,38 @@ Finding check_cards(const GraphDump& dump, const NodeTopology* topology, const C
           "NCCL_IB_HCA leaves some out, or NCCL sees them too far from any GPU"};
 }
 
+bool crosses(const GraphChannel& channel) {
+  return channel.nets.size() == 2 && channel.nets[0] != channel.nets[1];
+}
+
+/// Rings 2k and 2k + 1 have the same cards, the one the other way round. NCCL then exchanges them on every other node
+/// ("Alternate rings to avoid crossing rails", src/graph/connect.cc since 2.21.5), so that what leaves by a card comes
+/// in by the same card of the next node.
+bool alternate(const ChannelGraph& ring) {
+  if (ring.cross_nic != 2 || ring.channels.size() % 2 != 0) return false;
+  for (std::size_t c = 0; c < ring.channels.size(); c += 2) {
+    const auto& one = ring.channels[c].nets;
+    const auto& other = ring.channels[c + 1].nets;
+    if (!std::ranges::equal(one, other | std::views::reverse)) return false;
+  }
+  return true;
+}
+
 Finding check_crossing(const ChannelGraph& ring, const ClusterProfile* expected) {
   const bool rails = expected != nullptr && expected->network.rails;
-  const bool crosses = ring.crosses_cards || std::ranges::any_of(ring.channels, [](const GraphChannel& c) {
-                         return c.nets.size() == 2 && c.nets[0] != c.nets[1];
-                       });
-  if (!crosses) return good("graph.crossing", "each ring leaves by the card it comes in by");
+  if (!std::ranges::any_of(ring.channels, crosses)) {
+    return good("graph.crossing", "each ring leaves by the card it comes in by");
+  }
+  if (alternate(ring)) {
+    return good("graph.crossing",
+                "rings leave by another card than they come in by, in pairs that NCCL exchanges on "
+                "every other node: each link stays in its rail");
+  }
   if (!rails) return good("graph.crossing", "rings leave by another card than they come in by");
-  return {"graph.crossing", State::warning, "rings leave by another card than they come in by",
-          "one card a ring: the network has a leaf a rail", "NCCL_CROSS_NIC=0 keeps traffic in its rail"};
+  return {
+      "graph.crossing", State::warning, "rings leave by another card than they come in by, and not in pairs",
+      "one card a ring, or pairs of rings (NCCL_CROSS_NIC=2, the default): the network has a leaf a rail",
+      "is NCCL_CROSS_NIC=1 set? Leave it at 2; with 0 each ring keeps to its rail, where it may find less bandwidth"};
 }
 
 /// Channels whose first or last GPU has a nearer card than the one it uses.
