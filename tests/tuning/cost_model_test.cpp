@@ -99,6 +99,21 @@ TEST(Availability, OneNodeHasNvlsAndNoNvlsTree) {
   EXPECT_EQ(runnable({}, Collective::all_gather, {1, 8}), rings + "nvls/simple ");
 }
 
+// ncclNvlsInit at the tags of NCCL: gpuCount <= 2 returns without NVLS up to v2.28.3-1, gpuCount < 2 from v2.28.7-1 on.
+TEST(Availability, TwoGpusANodeHaveNvlsFrom2And28And7On) {
+  for (const NcclVersion& version : {NcclVersion{2, 27, 3}, NcclVersion{2, 27, 7}, NcclVersion{2, 28, 3}}) {
+    EXPECT_EQ(runnable({}, Collective::all_reduce, {1, 2}, version), trees + rings) << to_text(version);
+    EXPECT_EQ(runnable({}, Collective::all_reduce, {4, 2}, version), trees + rings) << to_text(version);
+    EXPECT_EQ(runnable({}, Collective::all_reduce, {1, 3}, version), trees + rings + "nvls/simple ");
+  }
+  for (const NcclVersion& version : {NcclVersion{2, 28, 7}, NcclVersion{2, 28, 9}, NcclVersion{2, 29, 7}}) {
+    EXPECT_EQ(runnable({}, Collective::all_reduce, {1, 2}, version), trees + rings + "nvls/simple ")
+        << to_text(version);
+    EXPECT_EQ(runnable({}, Collective::all_reduce, {4, 2}, version), trees + rings + "nvls_tree/simple ")
+        << to_text(version);
+  }
+}
+
 TEST(Availability, OneRankANodeHasPatAndNoNvls) {
   EXPECT_EQ(runnable({}, Collective::all_gather, {8, 1}), rings + "pat/simple ");
   EXPECT_EQ(runnable({}, Collective::all_reduce, {8, 1}), trees + rings);
@@ -147,6 +162,21 @@ TEST(Versions, HopperIsTheSameIn2And29) {
     }
   }
   EXPECT_NE(default_constants(last), default_constants({})) << "Blackwell's differ";
+}
+
+// src/graph/tuning.cc of v2.29.7-1 and v2.30.7-1, symbol by symbol: one constant of Blackwell differs, the rest is of
+// nodes with several kinds of GPUs and of a plugin of SHARP without chains.
+TEST(Versions, Of2And30HasTheCostsOf2And29ButForOneConstant) {
+  const NcclVersion recent{2, 30, 7}, before{2, 29, 7};
+  ModelConstants constants = default_constants(recent);
+  double& nvls_tree = constants.nvls_tree_max.at(static_cast<std::size_t>(GpuGeneration::blackwell)).at(2);
+  EXPECT_EQ(nvls_tree, 80);
+  nvls_tree = 43.8;
+  EXPECT_EQ(constants, default_constants(before));
+  for (const int nodes : {1, 2, 64}) {
+    EXPECT_EQ(predicted_us(recent, {}, default_constants(recent), Collective::all_reduce, {nodes, 8}, 64 * mib),
+              predicted_us(before, {}, default_constants(before), Collective::all_reduce, {nodes, 8}, 64 * mib));
+  }
 }
 
 // --- corrections -----------------------------------------------------------------------------------------------------

@@ -92,6 +92,42 @@ TEST(Explain, SaysWhatNoNicCanCarryAndWhatNothingExplains) {
   EXPECT_NE(explain(asked + "--measured 5GB/s").out.find("no other algorithm explains it"), std::string::npos);
 }
 
+TEST(Explain, SaysThatTheFiguresKnowNothingOfThinUplinks) {
+  const std::string asked = "--collective all_gather --size 4G --nodes 16 --cluster dgx-h100-infiniband";
+  const std::string thin = asked + " --cluster.network.oversubscription 8 --cluster.network.leaf_nodes ";
+  EXPECT_TRUE(explained(asked)["assumes"].empty());
+  EXPECT_EQ(explain(asked).out.find("assumes"), std::string::npos);
+  const std::string told = explained(thin + "4")["assumes"].at(0);
+  EXPECT_NE(told.find("(leaves of 4 nodes oversubscribed 8:1); octet tune placement"), std::string::npos) << told;
+  EXPECT_NE(explain(thin + "4").out.find("  assumes: " + told), std::string::npos);
+  const std::string one_leaf = explained(thin + "32")["assumes"].at(0);
+  EXPECT_NE(one_leaf.find("oversubscribed 8:1, but one could hold the job"), std::string::npos) << one_leaf;
+  EXPECT_TRUE(explained("--collective all_gather --size 4G --nodes 1 --cluster dgx-h100-infiniband "
+                        "--cluster.network.oversubscription 8")["assumes"]
+                  .empty());
+}
+
+TEST(Explain, Of2And30SaysWhoseChannelsItTakes) {
+  const std::string asked = "--collective all_gather --size 1G --nodes 8 --nccl ";
+  const Json recent = explained(asked + "2.30.7"), before = explained(asked + "2.29.7");
+  EXPECT_EQ(recent["choice"], before["choice"]);
+  ASSERT_EQ(recent["assumes"].size(), 1U);
+  EXPECT_NE(recent["assumes"][0].get<std::string>().find("channels that NCCL 2.29 would search out"),
+            std::string::npos);
+  EXPECT_TRUE(before["assumes"].empty());
+  expect_refused(asked + "2.31",
+                 "the cost models of 2.27 to 2.30 are known, expected a version such as 2.28.9 (--nccl)");
+}
+
+TEST(Explain, ARefusedVersionOfATuningFileIsTheFiles) {
+  const TempFolder folder;
+  write_bytes(folder / "tuning.json", R"({"octet_tuning": 1, "cluster": "c", "fabric": "roce", "nccl": "2.31.0",
+    "provenance": {"created": "2026-01-01T00:00:00Z", "tool": "octet 0.1.0", "measurements": [], "notes": []},
+    "constants": {}, "fits": [], "choices": []})");
+  expect_refused("--collective all_gather --size 1G --nodes 8 --tuning-file " + (folder / "tuning.json"),
+                 "(the NCCL of --tuning-file)");
+}
+
 TEST(Explain, TheThresholdFollowsTheMachine) {
   const std::string asked = "--collective all_gather --size 4G --nodes 8 --measured 150GB/s";
   EXPECT_FALSE(explained(asked)["measured"]["healthy"]);

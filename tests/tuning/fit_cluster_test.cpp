@@ -202,6 +202,22 @@ TEST(ClusterFit, Nccl227KeepsItsConstants) {
   EXPECT_NE(fit.constants.front().find("before 2.28"), std::string::npos);
 }
 
+TEST(ClusterFit, Nccl230IsFittedAndSaysWhoseChannelsItTook) {
+  MadeUpCluster cluster(default_constants(nccl_2_28_9));
+  std::vector<BenchmarkFile> files{cluster.run(Collective::all_reduce, Algorithm::ring, Protocol::simple, 8)};
+  const auto told = [](const ClusterFit& fit) {
+    return std::ranges::count_if(fit.tuning.provenance.notes, [](const std::string& note) {
+      return note.find("the channels that 2.29 would search out") != std::string::npos;
+    });
+  };
+  EXPECT_EQ(told(fit_cluster(files, cluster.profile(), "")), 0);
+  files.front().nccl = "2.30.7";
+  const ClusterFit fit = fit_cluster(files, cluster.profile(), "");
+  EXPECT_EQ(fit.tuning.nccl, "2.30.7");
+  EXPECT_FALSE(fit.tuning.fits.empty());
+  EXPECT_EQ(told(fit), 1);
+}
+
 TEST(ClusterFit, VersionsMustAgree) {
   MadeUpCluster cluster(default_constants(nccl_2_28_9));
   std::vector<BenchmarkFile> files{cluster.run(Collective::all_reduce, Algorithm::ring, Protocol::simple, 8)};

@@ -55,9 +55,9 @@ struct Random {
   bool coin() { return whole(0, 1) == 1; }
 
   Question question() {
-    const std::array versions{"2.27.3", "2.27.7", "2.28.3", "2.28.9", "2.29.2", "2.29.7"};
+    const std::array versions{"2.27.3", "2.27.7", "2.28.3", "2.28.9", "2.29.2", "2.29.7", "2.30.7"};
     Question q;
-    q.version = parse_nccl_version(versions.at(static_cast<std::size_t>(whole(0, 5))));
+    q.version = parse_nccl_version(versions.at(static_cast<std::size_t>(whole(0, 6))));
     q.constants = default_constants(q.version);
     q.machine.generation = static_cast<GpuGeneration>(whole(1, 3));
     q.machine.cpu = static_cast<CpuVendor>(whole(0, 2));

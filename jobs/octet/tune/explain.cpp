@@ -9,6 +9,7 @@
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/base/options/byte_size.h"
+#include "src/base/options/text.h"
 #include "src/cluster/profile.h"
 #include "src/tuning/cost_model/size_text.h"
 #include "src/tuning/explain/tuned.h"
@@ -48,7 +49,7 @@ po::options_description describe(Options& o) {
       ("machine", po::value(&o.machine)->composing(),
        "NAME=VALUE, changes one fact of the node; repeatable: generation, cpu, gpus, nics, nvlink-gbs, nic-gbs, "
        "net-latency-us, net-overhead-us, nvls, sharp, ll128, balanced-tree")                                          //
-      ("nccl", po::value(&o.nccl), "its version, 2.27 to 2.29; default: the tuning file's, else 2.28.9")              //
+      ("nccl", po::value(&o.nccl), "its version, 2.27 to 2.30; default: the tuning file's, else 2.28.9")              //
       ("tuning-file", po::value(&o.tuning_file), "what octet tune fit wrote: its constants, choices and fits count")  //
       ("measured", po::value(&o.measured), "a measured value to judge: 45us, 1.2ms, or 80GB/s of the bus")            //
       ("json", po::bool_switch(&o.json), "one JSON object on one line");
@@ -59,7 +60,7 @@ po::options_description describe(Options& o) {
 Question question_of(const Options& o, const TuningFile* tuning) {
   Question question;
   const std::string version = !o.nccl.empty() ? o.nccl : tuning != nullptr ? tuning->nccl : "2.28.9";
-  question.version = value_of("--nccl", version, parse_nccl_version);
+  question.version = value_of(o.nccl.empty() ? "the NCCL of --tuning-file" : "--nccl", version, parse_nccl_version);
   question.constants = default_constants(question.version);
   if (!o.cluster.empty()) question.machine = machine_of(read_profile(o.cluster, o.overrides));
   for (const std::string& assignment : o.machine) set_field(question.machine, assignment);
@@ -72,6 +73,39 @@ Question question_of(const Options& o, const TuningFile* tuning) {
 std::string source_of(const Options& o) {
   const std::string base = o.cluster.empty() ? "8 H100 and 8 NICs of 400 Gb/s" : "cluster " + o.cluster;
   return o.machine.empty() ? base : base + ", changed by --machine";
+}
+
+/// NCCL's model knows a node's cards and nothing of the switches behind them.
+std::string of_the_network(const Options& o, const Question& asked) {
+  if (o.cluster.empty() || asked.shape.nodes == 1) return "";
+  const NetworkProfile network = read_profile(o.cluster, o.overrides).network;
+  std::vector<std::string> thin;
+  const auto add = [&](const char* what, double ratio, std::int64_t nodes) {
+    const bool below_one = nodes > 0 && asked.shape.nodes <= nodes;
+    const std::string of = nodes > 0 ? fmt::format(" of {} nodes", nodes) : "";
+    if (ratio <= 1) return;
+    thin.push_back(
+        fmt::format("{}{} oversubscribed {:g}:1{}", what, of, ratio, below_one ? ", but one could hold the job" : ""));
+  };
+  add("leaves", network.oversubscription, network.leaf_nodes);
+  add("pods", network.pod_oversubscription, network.pod_nodes);
+  if (thin.empty()) return "";
+  return fmt::format(
+      "no link between switches is shared, which NCCL's model does not know ({}); octet tune placement says what the "
+      "choice and order of nodes cost there",
+      joined(thin, "; "));
+}
+
+std::vector<std::string> assumptions_of(const Options& o, const Question& asked) {
+  std::vector<std::string> all;
+  if (const std::string network = of_the_network(o, asked); !network.empty()) all.push_back(network);
+  if (!search_is_known(asked.version)) {
+    all.push_back(
+        "the channels that NCCL 2.29 would search out, whose search 2.30 rewrote; compare them with those of its log "
+        "or "
+        "of NCCL_GRAPH_DUMP_FILE (octet tune topology --graph)");
+  }
+  return all;
 }
 
 /// Says so where the file is of another cluster than the one asked for.
@@ -94,7 +128,8 @@ int run_explain(const std::vector<std::string>& arguments) {
   check_overrides(o.cluster, o.overrides);
   std::optional<TuningFile> tuning;
   if (!o.tuning_file.empty()) tuning = read_tuning_file(o.tuning_file);
-  Answer answer{question_of(o, tuning ? &*tuning : nullptr), source_of(o), {}, {}, {}};
+  Answer answer{question_of(o, tuning ? &*tuning : nullptr), source_of(o), {}, {}, {}, {}};
+  answer.assumptions = assumptions_of(o, answer.question);
   if (tuning) answer.tuning_source = source_of(*tuning, o);
   answer.explanation = tuning ? explain(answer.question, *tuning) : explain(answer.question);
   if (!o.measured.empty()) {

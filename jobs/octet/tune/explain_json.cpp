@@ -70,6 +70,7 @@ void print_json(const Answer& answer) {
                              {"high_us", told.fit->high_us},
                              {"extrapolated", told.fit->extrapolated}};
   }
+  json["assumes"] = answer.assumptions;
   for (const Alternative& x : told.alternatives) json["alternatives"].push_back(alternative_json(x));
   if (answer.health) json["measured"] = health_json(*answer.health, told.fit.has_value());
   log::out("{}", json.dump());

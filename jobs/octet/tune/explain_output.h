@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/tuning/explain/explanation.h"
 
@@ -9,8 +10,9 @@ namespace octet::tune {
 
 struct Answer {
   Question question;
-  std::string machine_source;  ///< "cluster NAME", for readers
-  std::string tuning_source;   ///< "FILE, of cluster NAME (roce), NCCL 2.28.9"; empty without
+  std::string machine_source;            ///< "cluster NAME", for readers
+  std::string tuning_source;             ///< "FILE, of cluster NAME (roce), NCCL 2.28.9"; empty without
+  std::vector<std::string> assumptions;  ///< what the figures take for granted here
   Explanation explanation;
   std::optional<Health> health;
 };

@@ -78,6 +78,7 @@ void print_choice(const Answer& answer) {
   print_reason(told);
   print_range(told.range);
   print_wire(told, answer.question.machine.nic_gbs);
+  for (const std::string& what : answer.assumptions) log::out("  assumes: {}", what);
 }
 
 // Protocols that an algorithm does not have are left out.

@@ -41,7 +41,7 @@ po::options_description describe(Options& o) {
       ("files", po::value(&o.files)->required(), "measurements")  //
       ("cluster", po::value(&o.cluster)->required(),
        "a name under configs/clusters or a YAML file; --cluster.section.key VALUE changes a key of it")  //
-      ("nccl", po::value(&o.nccl), "the version measured, 2.27 to 2.29; default: as the files say")      //
+      ("nccl", po::value(&o.nccl), "the version measured, 2.27 to 2.30; default: as the files say")      //
       ("collective", po::value(&o.collective),
        "all_reduce, all_gather, reduce_scatter, broadcast, reduce; default: as the files say")                //
       ("algo", po::value(&o.algorithm), "what NCCL_ALGO was set to, where the files do not say")              //

@@ -9,6 +9,12 @@ namespace {
 constexpr int most_collnet_ranks = 8;
 constexpr int most_nvls_ranks = 32;
 
+/// GPUs a node from which NCCL tries NVLink SHARP (ncclNvlsInit in src/transport/nvls.cc: `gpuCount <= 2` turns it off
+/// from 2.27.3 to 2.28.3, `gpuCount < 2` from 2.28.7 on).
+int least_nvls_ranks(const NcclVersion& version) {
+  return version < NcclVersion{2, 28, 7} ? 3 : 2;
+}
+
 std::string_view pat(const Case& wanted) {
   return wanted.shape.ranks_per_node == 1 ? "" : "pat takes one GPU a node";
 }
@@ -29,7 +35,10 @@ std::string_view nvls(const Case& wanted, Algorithm algorithm) {
   const bool tree = algorithm == Algorithm::nvls_tree;
   if (wanted.machine.generation < GpuGeneration::hopper) return "this GPU has no NVLink SHARP";
   if (!wanted.machine.nvls) return "NVLink SHARP is off (NCCL_NVLS_ENABLE, or no multicast)";
-  if (wanted.shape.ranks_per_node < 2) return "NVLink SHARP takes at least two GPUs a node";
+  if (wanted.shape.ranks_per_node < least_nvls_ranks(wanted.version)) {
+    return least_nvls_ranks(wanted.version) == 2 ? "NVLink SHARP takes at least two GPUs a node"
+                                                 : "NVLink SHARP takes at least three GPUs a node before 2.28.7";
+  }
   if (tree && wanted.shape.nodes == 1) return "nvls_tree is for several nodes";
   if (!tree && wanted.shape.nodes > 1 && !wanted.machine.sharp) return "between nodes nvls needs SHARP in the network";
   if (!wanted.all_reduce() && wanted.shape.ranks_per_node > most_nvls_ranks) return "more than 32 GPUs a node";

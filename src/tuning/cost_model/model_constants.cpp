@@ -54,6 +54,7 @@ ModelConstants default_constants(const NcclVersion& version) {
   if (version < NcclVersion{2, 28, 0}) make_2_27(constants);
   if (version >= NcclVersion{2, 29, 0}) constants.ring_ll128_max[blackwell] = {34.5, 34.6, 34.5};
   if (version >= NcclVersion{2, 29, 7}) constants.ring_ll128_max[blackwell] = {40, 40, 40};
+  if (version >= NcclVersion{2, 30, 0}) constants.nvls_tree_max[blackwell] = {0, 96, 80};
   return constants;
 }
 

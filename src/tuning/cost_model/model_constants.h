@@ -32,7 +32,7 @@ struct ModelConstants {
 };
 
 /// What this version is built with (NVIDIA/nccl, src/graph/tuning.cc at v2.27.3-1 to v2.27.7-1, v2.28.3-1 to v2.28.9-1,
-/// v2.29.2-1 to v2.29.7-1).
+/// v2.29.2-1 to v2.29.7-1, v2.30.3-1 to v2.30.7-1).
 ModelConstants default_constants(const NcclVersion& version);
 
 }  // namespace octet

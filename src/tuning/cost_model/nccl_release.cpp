@@ -9,17 +9,22 @@ namespace octet {
 namespace {
 
 int last_patch(int minor) {
-  return minor == 28 ? 9 : 7;  // 2.27.7, 2.28.9, 2.29.7
+  return minor == 28 ? 9 : 7;  // 2.27.7, 2.28.9, 2.29.7, 2.30.7
 }
 
 }  // namespace
 
 NcclVersion parse_nccl_version(std::string_view text) {
   const Version numbers = parse_version(text);
-  if (numbers.size() < 2 || numbers[0] != 2 || numbers[1] < 27 || numbers[1] > 29) {
-    throw usage_error("tuning", "NCCL \"{}\": the cost models of 2.27 to 2.29 are known, as in 2.28.9", text);
+  if (numbers.size() < 2 || numbers[0] != 2 || numbers[1] < 27 || numbers[1] > 30) {
+    throw usage_error(
+        "tuning", "NCCL \"{}\": the cost models of 2.27 to 2.30 are known, expected a version such as 2.28.9", text);
   }
   return {2, numbers[1], numbers.size() > 2 ? numbers[2] : last_patch(numbers[1])};
+}
+
+bool search_is_known(const NcclVersion& version) {
+  return version < NcclVersion{2, 30, 0};
 }
 
 std::string to_text(const NcclVersion& version) {

@@ -130,6 +130,12 @@ ClusterFit fit_cluster(const std::vector<BenchmarkFile>& files, const ClusterPro
     notes.insert(notes.end(), file.notes.begin(), file.notes.end());
     for (const std::string& finding : file.findings) notes.push_back(file.path + ": " + finding);
   }
+  if (!search_is_known(version)) {
+    notes.push_back(fmt::format(
+        "NCCL {}: constants and choices are judged with the channels that 2.29 would search out; compare them with "
+        "NCCL_GRAPH_DUMP_FILE",
+        tuning.nccl));
+  }
   out.groups = fit_groups(rows);
   out.sweeps = sweeps_of(files, notes);
   add_sick(out, notes);
