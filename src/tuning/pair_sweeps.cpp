@@ -77,7 +77,8 @@ std::vector<PairRound> next_sweep(const PairTimes& shortest, int sweeps, double 
   if (at_once == 0 || too_few(shortest)) return {};
   const PairFindings found = find_slow_parts(shortest, tolerance);
   if (sweeps == 1) {
-    const bool suspicious = !found.slow.empty() || !found.unjudged.empty();
+    const bool noisy = !found.unjudged.empty() || std::log(found.threshold) > std::log(tolerance) + 1e-9;
+    const bool suspicious = noisy || !found.slow.empty();
     return suspicious || typical_to_nearest(shortest) > tolerance ? quiet_rounds(n, at_once) : std::vector<PairRound>{};
   }
   if (found.slow.empty()) return {};

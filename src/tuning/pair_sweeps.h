@@ -19,7 +19,7 @@ std::vector<PairRound> quiet_rounds(int n, int at_once);
 ///
 /// In the first sweep all pairs of a round share the uplinks of a network that has fewer of those than ports: many
 /// pairs wait for each other, differently in every round, and what is slow by itself is hidden by that. So where a part
-/// is slow, times are too noisy, or nodes have partners that are `tolerance` times as fast as is typical, all pairs
+/// is slow, noise hides what is, or nodes have partners that are `tolerance` times as fast as is typical, all pairs
 /// meet again, one pair for 32 nodes at a time (one at least), which leaves uplinks of up to 8:1 to few. Of what is
 /// slow then, all pairs meet again with a quarter as many at a time, and so on until they are alone, unless that takes
 /// more than `most_rounds` rounds a node.
