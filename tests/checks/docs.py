@@ -222,12 +222,13 @@ def quotes(root, pages):
 
 
 PROBLEMS = "docs/problems.md"
-SCRIPT = "slurm/train-body.sh"  # of jobs, which speaks to users too
+BODY = "slurm/train-body"  # the parts of jobs' scripts, which speak to users too
 
 
 def what_speaks(root):
     """(name, text) of what has messages for users, each of them in one piece."""
-    for name in [*sources(root), *([SCRIPT] if os.path.exists(os.path.join(root, SCRIPT)) else [])]:
+    parts = sorted(os.listdir(os.path.join(root, BODY))) if os.path.isdir(os.path.join(root, BODY)) else []
+    for name in [*sources(root), *(f"{BODY}/{part}" for part in parts)]:
         with open(os.path.join(root, name), encoding="utf-8") as file:
             yield name, re.sub(r'"\n\s*"', "", file.read())
 

@@ -91,10 +91,10 @@ class DocsTest(unittest.TestCase):
 
     def test_finds_headings_that_are_none_and_that_nobody_names(self):
         with tempfile.TemporaryDirectory() as root:
-            for folder in ("docs", "slurm"):
-                os.mkdir(os.path.join(root, folder))
+            for folder in ("docs", docs.BODY):
+                os.makedirs(os.path.join(root, folder))
             files = {"docs/problems.md": "# P\n\n### A b\n\n### C\n\n### E\n",
-                     docs.SCRIPT: 'say "x" \\\n  "(docs/problems.md, \\"E\\")"\n',
+                     docs.BODY + "/1.sh": 'say "x" \\\n  "(docs/problems.md, \\"E\\")"\n',
                      "a.cpp": 'throw e("x (docs/problems.md, \\"A "\n    "b\\")", 1);\nthrow e("(docs/problems.md, \\"D\\")");\n'}
             for name, text in files.items():
                 with open(os.path.join(root, name), "w", encoding="utf-8") as file:

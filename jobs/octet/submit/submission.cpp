@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "jobs/octet/submit/job_body.h"
 #include "jobs/octet/submit/program.h"
 #include "jobs/octet/submit/run_record.h"
 #include "jobs/octet/submit/submit_checks.h"
@@ -14,7 +15,6 @@
 #include "src/cluster/container.h"
 #include "src/cluster/environment.h"
 #include "src/cluster/environment/findings.h"
-#include "src/cluster/share_folder.h"
 #include "src/metrics/status.h"
 #include "src/train/options/run_options.h"
 #include "src/train/run/run_directory.h"
@@ -118,13 +118,6 @@ void set_container(Submission& out) {
   }
 }
 
-std::string body() {
-  const std::string file = find_shared("slurm/train-body.sh");
-  if (!file.empty()) return text_of_file("submit", file);
-  throw usage_error("submit", "slurm/train-body.sh is not there, expected it in one of {}",
-                    fmt::join(shared_folders("slurm"), ", "));
-}
-
 /// The job's log is in the run directory, and the job's name comes from it.
 void check_characters(const std::string& run_dir) {
   const auto refuse = [&](const char* why) {
@@ -202,7 +195,7 @@ Submission prepare(const SubmitCommand& command, const ClusterProfile& profile, 
     check_same(out.job.run_config, out.job.train_options, config);
   }
   set_container(out);
-  out.script = render(out.job, body());
+  out.script = render(out.job, job_body());
   return out;
 }
 

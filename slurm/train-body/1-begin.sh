@@ -1,0 +1,18 @@
+# shellcheck shell=bash disable=SC2034,SC2154  # a part of a script: the others read and set what it does not
+# The body of a job's script, below the settings that octet submit writes. It looks at the nodes, trains, and does what
+# `octet job` says comes next; it decides nothing itself. The reasons stand in RUN/status.json, every launch in
+# RUN/job/launches.jsonl. Slurm's facts behind it are in docs/slurm.md.
+set -uo pipefail
+
+# Of this job, made anew: where others share the run directory, nothing is written through a link that they left.
+work=$run_dir/job/$SLURM_JOB_ID
+rm -rf "$work" && mkdir -p "$work"
+# What a launch said, on this node: the run's own disk may be full.
+said=$(mktemp /tmp/octet-srun.XXXXXX) || said=$work/srun.log
+trap 'rm -f "$said"' EXIT
+say() { echo "[job $SLURM_JOB_ID $(date '+%F %T')] $*"; }
+
+# Slurm's commands are given so many seconds each; what they did not do or say is asked again, or done without. Nothing
+# asks more often than once in so many. Tests shorten both.
+slurm_seconds=${OCTET_TEST_SLURM_SECONDS:-30} poll_seconds=${OCTET_TEST_POLL_SECONDS:-60}
+slurm() { timeout --kill-after="$slurm_seconds" "$slurm_seconds" "$@"; }

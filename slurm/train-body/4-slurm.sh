@@ -1,0 +1,70 @@
+# shellcheck shell=bash disable=SC2034,SC2154  # a part of a script: the others read and set what it does not
+# --- asking of Slurm what has to be done, and who is in its queue
+# Ends the job where its run directory is not at its path any more: nothing can be asked or noted there, and nothing may be
+# made anew in its place. The job's output has gone with the directory, where it was moved.
+need_directory() {
+  [[ ! -d $work ]] || return 0
+  say "the run directory is no longer at $run_dir: it was moved or removed while this job ran. Where it is now," \
+    "\`octet submit cancel DIR\` ends its jobs that wait, \`octet submit DIR\` goes on from its last checkpoint" \
+    "(docs/problems.md, \"The run directory was moved\")"
+  exit 70
+}
+
+# is_silent CODE: whether a command ended with that code since Slurm did not answer it; what else Slurm says is a refusal.
+is_silent() {
+  (($1 == 124 || $1 == 137)) || [[ ! -s $work/refusal ]] ||
+    grep -qiE 'unable to contact|timed out|zero bytes|socket|connection|not respond|receive failure|standby|temporar|try again' "$work/refusal"
+}
+
+# insist COMMAND...: until Slurm does it; 1 where it says that it will not.
+insist() {
+  local code
+  until code=0 && slurm "$@" 2>"$work/refusal" || { code=$? && false; }; do
+    need_directory
+    is_silent "$code" || { cat "$work/refusal" >&2 && return 1; }
+    say "$1 did not do its work: $(head -n 1 "$work/refusal"); again in $poll_seconds s" >&2
+    pause
+  done
+}
+
+# submit_successor OPTIONS...: sets `successor`. A submission whose answer was lost may have been heard: a job of the name
+# that was not there before is it.
+successor=''
+submit_successor() {
+  local before code
+  before=$(successors)
+  until code=0 && successor=$(slurm sbatch --parsable "$@" "$run_dir/job.sh" 2>"$work/refusal") || { code=$? && false; }; do
+    need_directory
+    is_silent "$code" || { cat "$work/refusal" >&2 && return 1; }
+    say "sbatch did not do its work: $(head -n 1 "$work/refusal"); again in $poll_seconds s"
+    pause
+    successor=$(successors | grep -vxFf <(echo "$before") | head -n 1)
+    [[ -z $successor ]] || return 0
+  done
+}
+
+# The nodes of a list, a line each. Where octet is a step itself, scontrol is sooner there; it asks nobody.
+nodes_of() {
+  [[ ${#container_options[@]} == 0 ]] || ! slurm scontrol show hostnames "$1" 2>/dev/null || return 0
+  "$octet" job hosts "$1"
+}
+
+# Jobs that wait, of this one's name; fails where Slurm does not say.
+waiting() { slurm squeue --noheader --user="$(id -un)" --name="$SLURM_JOB_NAME" --states=PENDING --format=%A 2>/dev/null; }
+
+# Those that wait for this one to go on with the run.
+successors() { waiting | grep -vx "$SLURM_JOB_ID" || true; }
+
+# Ends those of them that were submitted as one chain with it.
+cancel_chain() {
+  local n jobs
+  [[ -e $run_dir/job/chains.txt ]] || return 0
+  for ((n = 0; n < 5; n++)); do
+    ((n == 0)) || pause
+    jobs=$(waiting) || continue
+    jobs=$(grep -Fxf <(grep -w "$SLURM_JOB_ID" "$run_dir/job/chains.txt" | tr ' ' '\n') <<<"$jobs" | grep -vx "$SLURM_JOB_ID")
+    [[ -n $jobs ]] || return 0
+    ! slurm xargs scancel <<<"$jobs" || return 0
+  done
+  say "Slurm did not cancel the jobs that wait for this one (${jobs:-it does not say which}): scancel --name=$SLURM_JOB_NAME"
+}

@@ -1,0 +1,32 @@
+# shellcheck shell=bash disable=SC2034,SC2154  # a part of a script: the others read and set what it does not
+# --- what octet job reads
+facts() {
+  slurm scontrol show job "$SLURM_JOB_ID" >"$work/slurm-job.txt" 2>/dev/null || true
+  # shellcheck disable=SC2086  # either is one word or none
+  "$octet" job "$1" --run-dir "$run_dir" --job "$SLURM_JOB_ID" --slurm-job "$work/slurm-job.txt" \
+    --restarts "${SLURM_RESTART_COUNT:-0}" \
+    --successors "$(successors | wc -l)" --max-restarts "$max_restarts" --seconds-needed "$((grace_seconds + 60))" $terminated $time_over "${@:2}"
+}
+
+# The job's nodes as they are now: of an allocation with --no-kill Slurm takes a node that failed.
+nodes_now() {
+  local now
+  now=$(slurm squeue --noheader --jobs="$SLURM_JOB_ID" --format=%N 2>/dev/null) && [[ -n $now ]] &&
+    now=$(nodes_of "$now" 2>/dev/null) && [[ -n $now ]] && echo "$now" && return 0
+  nodes_of "$SLURM_JOB_NODELIST"
+}
+
+# Every node says what it finds, in a file of its own: a node without a file did not answer. One srun reaches all; those
+# that it cannot reach do not end it (--no-kill).
+look_at_nodes() {
+  local count look
+  rm -rf "$work/preflight" && mkdir "$work/preflight"
+  count=$(wc -l <<<"$present")
+  # shellcheck disable=SC2016  # for the node's shell
+  look='to=$1/$SLURMD_NODENAME; shift; "$@" --env >"$to.env" 2>/dev/null; "$@" >"$to.json" 2>"$to.log"; echo $? >"$to.code"'
+  local -a check=(true)
+  ((!preflight)) || check=("$octet_in_step" doctor --json --cluster "$cluster" --run-dir "$run_dir")
+  run 300 srun --nodes="$count" --ntasks="$count" --ntasks-per-node=1 --cpus-per-task="$((ranks_per_node * cpus_per_rank))" \
+    --cpu-bind=none --mpi=none --no-kill --overlap --kill-on-bad-exit=0 "${container_options[@]}" bash -c "$look" look "$work/preflight" "${check[@]}" >"$work/preflight.log" 2>&1
+  slurm scontrol show topology >"$work/topology.txt" 2>/dev/null || true
+}

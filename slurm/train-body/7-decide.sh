@@ -1,0 +1,59 @@
+# shellcheck shell=bash disable=SC2034,SC2154  # a part of a script: the others read and set what it does not
+# --- what comes next
+# ask before|after OPTIONS...: sets action, reason, exclude and hosts.
+action='' reason='' exclude='' hosts='' lead=0 left=0
+ask() {
+  local answer
+  need_directory
+  until answer=$(facts "$@"); do
+    need_directory
+    # In pyxis' containers it is a step, which Slurm may refuse or fail to start; nothing is known then.
+    [[ ${#container_options[@]} != 0 && -z $terminated ]] || { say "octet job $1 failed" && exit 70; }
+    say "octet job $1 did not do its work; again in $poll_seconds s" && pause
+  done
+  eval "$answer"
+}
+
+say "nodes $SLURM_JOB_NODELIST, start ${SLURM_RESTART_COUNT:-0} of this job; run directory $run_dir"
+while :; do
+  need_directory
+  present=$(nodes_now) # asked once for both
+  ((!spares)) || watch_this_node
+  look_at_nodes
+  ask before --nodes "$nodes" --steps "$steps" --min-lead "$min_lead_seconds" --hosts "$SLURM_JOB_NODELIST" \
+    --order "$rank_order" --topology "$work/topology.txt" --preflight "$work/preflight"
+  if [[ $action == launch ]]; then
+    say "training on $hosts ($reason)"
+    set_timer
+    train "$hosts"
+    ask after --launcher-code "$launcher" --said "$said"
+    while [[ $action == look_again ]]; do
+      say "$action: $reason" && pause
+      ask after --launcher-code "$launcher" --said "$said"
+    done
+  fi
+  say "$action: $reason"
+  case $action in
+    restart) ;;
+    wait) wait_for_slurm ;;
+    # The script ends in it: Slurm kills what runs of a job that it puts back into the queue.
+    requeue) [[ -n $terminated && -z $time_over ]] || ! insist scontrol requeue "$SLURM_JOB_ID" || wait_for_slurm ;;
+    look_again) pause ;;
+    exclude)
+      # A job that runs cannot be told to avoid nodes; one that comes after it can.
+      [[ -z $terminated ]] &&
+        submit_successor --exclude="$exclude${user_exclude:+,$user_exclude}" &&
+        say "goes on as job $successor, without $exclude" && exit 0
+      ;;
+    hand_over) exit 0 ;;
+    # What waits for this job would find nothing to do, or the same end.
+    finish | stop)
+      [[ -n $terminated ]] || cancel_chain
+      [[ $action == finish ]] && exit 0 || exit 1
+      ;;
+  esac
+  [[ $action == restart || $action == look_again ]] && continue
+  say "Slurm refused: $action"
+  "$octet" job refused --run-dir "$run_dir" --what "$action after: $reason"
+  exit 70
+done
