@@ -25,7 +25,7 @@ std::int64_t blocks_of(const Traffic& traffic) {
 
 /// Steps to simulate: all, or a multiple of the period.
 int steps_within(const Traffic& traffic, std::int64_t most_blocks) {
-  const int steps = most_steps(traffic);
+  const int steps = steps_of_longest(traffic);
   if (blocks_of(traffic) <= most_blocks) return steps;
   const std::int64_t period = period_of(traffic);
   const std::int64_t periods = most_blocks / (static_cast<std::int64_t>(traffic.lanes.size()) * period);
@@ -56,7 +56,7 @@ std::int64_t simulated_bytes(const Traffic& traffic, const SimulateOptions& opti
 }
 
 Simulation simulate(const Traffic& traffic, const SimulateOptions& options) {
-  Simulation out{.steps = most_steps(traffic)};
+  Simulation out{.steps = steps_of_longest(traffic)};
   if (out.steps == 0) return out;
   out.simulated_steps = steps_within(traffic, options.most_blocks);
   const Traffic cut = first_steps(traffic, out.simulated_steps);

@@ -4,7 +4,7 @@
 
 namespace octet {
 
-int most_steps(const Traffic& traffic) {
+int steps_of_longest(const Traffic& traffic) {
   int steps = 0;
   for (const Lane& lane : traffic.lanes) steps = std::max(steps, lane.steps);
   return steps;

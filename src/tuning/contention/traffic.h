@@ -35,7 +35,7 @@ struct Traffic {
 };
 
 /// Most steps of a lane.
-int most_steps(const Traffic& traffic);
+int steps_of_longest(const Traffic& traffic);
 
 /// How long a link would need for all that passes over it, at its full rate.
 struct LinkLoad {

@@ -35,7 +35,7 @@ class Simulator {
  public:
   explicit Simulator(EngineRun& run) : run_(run), lanes_(run.traffic.lanes.size()) {
     start_engine(engine_);
-    run_.finish_us.assign(static_cast<std::size_t>(most_steps(run_.traffic)), 0.0);
+    run_.finish_us.assign(static_cast<std::size_t>(steps_of_longest(run_.traffic)), 0.0);
     make_platform();
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       for (const Feeder& feeder : lane(i).feeders) {
