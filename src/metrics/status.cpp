@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <ctime>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
@@ -23,7 +24,20 @@ bool put(const std::string& path, const std::string& text) {
   return file && write_all(file.get(), text) && ::ftruncate(file.get(), static_cast<off_t>(text.size())) == 0;
 }
 
+/// The way back from within_run, for the run whose status is at `status`.
+std::string in_run_of(const std::string& status, const std::string& checkpoint) {
+  const std::filesystem::path kept = within_run(checkpoint);
+  if (checkpoint.empty() || kept.is_absolute()) return checkpoint;
+  return std::filesystem::path(status).parent_path() / kept;
+}
+
 }  // namespace
+
+std::string within_run(const std::string& checkpoint) {
+  const std::filesystem::path path(checkpoint);
+  const std::filesystem::path folder = path.parent_path().filename();
+  return folder == "checkpoints" ? folder / path.filename() : path;
+}
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
@@ -42,11 +56,13 @@ void write_status(const std::string& path, const RunStatus& status) {
   json["step"] = status.step;
   json["steps"] = status.steps;
   json["restarts"] = status.restarts;
-  if (!status.checkpoint.empty()) json["checkpoint"] = status.checkpoint;
+  if (!status.checkpoint.empty()) json["checkpoint"] = within_run(status.checkpoint);
   if (status.checkpoint_seconds > 0) json["checkpoint_seconds"] = status.checkpoint_seconds;
   json["time"] = utc_now();
+  // A message may quote any bytes, of a path or of another program.
+  const std::string text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   // Ranks that fail may write at once.
-  if (!put(path, json.dump(2) + "\n")) throw internal_error("metrics", "{}: cannot be written", path);
+  if (!put(path, text)) throw internal_error("metrics", "{}: cannot be written", path);
 }
 
 std::optional<RunStatus> read_status(const std::string& path) {
@@ -62,7 +78,7 @@ std::optional<RunStatus> read_status(const std::string& path) {
         .step = status.integer("step"),
         .steps = status.integer("steps"),
         .restarts = status.contains("restarts") ? status.integer("restarts") : 0,
-        .checkpoint = status.contains("checkpoint") ? status.text("checkpoint") : "",
+        .checkpoint = status.contains("checkpoint") ? in_run_of(path, status.text("checkpoint")) : "",
         .checkpoint_seconds = status.contains("checkpoint_seconds") ? status.number("checkpoint_seconds") : 0,
         .time = status.contains("time") ? status.text("time") : ""};
   } catch (const Error&) {

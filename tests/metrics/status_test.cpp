@@ -50,7 +50,7 @@ TEST_F(Status, HoldsWhyTheRunEnded) {
                                  {"step", 7},
                                  {"steps", 100},
                                  {"restarts", 2},
-                                 {"checkpoint", "runs/a/checkpoints/step-000007"},
+                                 {"checkpoint", "checkpoints/step-000007"},
                                  {"checkpoint_seconds", 1.5}}));
 }
 
@@ -70,6 +70,28 @@ TEST_F(Status, ReadsBack) {
     std::ofstream(path) << wrong;
     EXPECT_FALSE(read_status(path.string())) << wrong;
   }
+}
+
+/// As when the run directory is renamed or copied.
+TEST_F(Status, NamesTheCheckpointWhereTheDirectoryIsNow) {
+  const std::string kept = "checkpoints/step-000007";
+  write_status(path.string(), {.state = "running", .reason = "", .checkpoint = folder / kept});
+  EXPECT_EQ(read_status(path.string())->checkpoint, folder / kept);
+  const fs::path elsewhere = folder / "copied";
+  fs::create_directories(elsewhere);
+  fs::copy_file(path, elsewhere / "status.json");
+  EXPECT_EQ(read_status(elsewhere / "status.json")->checkpoint, elsewhere / kept);
+  // As older versions wrote it, with run.dir as it was given.
+  for (const char* then : {"/old/place/run/", "runs/a/", ""}) {
+    std::ofstream(path) << nlohmann::json{{"state", "running"}, {"reason", ""}, {"exit_code", 0},
+                                          {"step", 7},          {"steps", 9},   {"checkpoint", then + kept}};
+    EXPECT_EQ(read_status(path.string())->checkpoint, folder / kept) << then;
+  }
+}
+
+TEST_F(Status, TakesAReasonOfAnyBytes) {
+  write_status(path.string(), {.state = "failed", .reason = "cannot read /data/caf\xe9", .exit_code = 70});
+  EXPECT_EQ(read_status(path.string())->reason, "cannot read /data/caf\xef\xbf\xbd");
 }
 
 TEST_F(Status, ReplacesTheOldOneAndLeavesNothingElse) {
