@@ -67,8 +67,8 @@ JobDecision after_launch(const JobFacts& f) {
   const Launch& last = f.last;
   if (at_its_time_limit(last)) return at_time_limit(f, "stopped by " + last.reason);
   if (f.time_is_over || f.seconds_left < f.seconds_needed) {
-    return {JobAction::requeue, fmt::format("{} s are left, too few to start again after: {}",
-                                            static_cast<std::int64_t>(f.seconds_left), last.reason)};
+    return at_time_limit(f, fmt::format("{} s are left, too few to start again after: {}",
+                                        static_cast<std::int64_t>(f.seconds_left), last.reason));
   }
   return {JobAction::restart, last.reason};
 }

@@ -17,6 +17,8 @@ struct Launch {
   std::string state{};  ///< status.json's when it had ended; empty where nothing was started, or it was not heard of
   std::string reason{};
   int exit_code = 0;
+
+  bool operator==(const Launch&) const = default;
 };
 
 /// All that the decision looks at.
@@ -76,7 +78,7 @@ struct JobDecision {
 ///  4. More launches without a new checkpoint than are allowed: stop (crash loop).
 ///  5. Stopped and resumable for its time limit (SIGUSR1, train.max_wall_time): hand over to the next job of a chain,
 ///     or requeue.
-///  6. A failed or lost launch (70, 71, 76, killed): restart within the allocation if there is time, else requeue.
+///  6. A failed or lost launch (70, 71, 76, killed): restart within the allocation if there is time, else as 5.
 ///  7. Before a launch: a check that could not be made, or the same findings on every node: stop; no time left: as 5;
 ///     too few healthy nodes: exclude those that have findings, or that an earlier launch has left out, or requeue
 ///     where nodes are only silent, which Slurm finds out by itself, or look again where Slurm is silent too; else

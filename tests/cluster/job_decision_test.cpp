@@ -124,6 +124,14 @@ INSTANTIATE_TEST_SUITE_P(
                    f.successors = 2;
                  }),
             JobAction::hand_over, "the next job"},
+        Row{"crash_near_the_limit_in_a_chain",
+            with(after(lost),
+                 [](auto& f) {
+                   f.seconds_left = 20;
+                   f.seconds_needed = 100;
+                   f.successors = 1;
+                 }),
+            JobAction::hand_over, "too few to start again"},
         Row{"stop_file", after(ended("stopped", "stop file", 75)), JobAction::stop, "stop file"},
         Row{"interrupt", after(ended("stopped", "SIGINT", 75)), JobAction::stop, "SIGINT"},
         Row{"usage", after(ended("failed", "[train] lr = -1", 64)), JobAction::stop, "lr = -1"},
@@ -231,6 +239,8 @@ TEST(SlurmJob, AFailedNodeAndACancellation) {
   EXPECT_TRUE(parse_slurm_job("   JobState=COMPLETING Reason=NodeDown Dependency=(null)\n").node_failed);
   EXPECT_TRUE(parse_slurm_job("   JobState=NODE_FAIL Reason=None\n").node_failed);
   EXPECT_FALSE(parse_slurm_job("   JobState=CANCELLED Reason=None\n").node_failed);
+  EXPECT_TRUE(parse_slurm_job("   JobState=FAILED Reason=NonZeroExitCode\n").failed);
+  EXPECT_FALSE(parse_slurm_job("   JobState=COMPLETED Reason=None\n").failed);
   EXPECT_TRUE(parse_slurm_job("   JobState=CANCELLED Reason=Dependency\n   NodeList=(null)\n").cancelled_unbegun);
   EXPECT_TRUE(parse_slurm_job("   JobState=CANCELLED Reason=None\n   NodeList=\n").cancelled_unbegun);
   EXPECT_FALSE(parse_slurm_job("   JobState=CANCELLED Reason=None\n   NodeList=v1\n").cancelled_unbegun);

@@ -34,7 +34,8 @@ class JobCommand : public testing::Test {
   }
 
   int launches() const {
-    const std::string text = read_bytes(workplace() / (run_ + "/job/launches.jsonl"));
+    const std::string path = workplace() / (run_ + "/job/launches.jsonl");
+    const std::string text = fs::exists(path) ? read_bytes(path) : "";
     return static_cast<int>(std::ranges::count(text, '\n'));
   }
   std::string ask(const std::string& words, const std::string& slurm_job = "none", int job = 7) const {
@@ -169,10 +170,54 @@ TEST_F(JobCommand, EndsTheLaunchesOfAnOlderScript) {
   const std::string added = ",\"owner_before\":\"\"";
   ASSERT_NE(text.find(added), std::string::npos);
   write_bytes(log, text.replace(text.find(added), added.size(), ""));
+  fs::remove_all(workplace() / (run_ + "/job/launches"));  // which came later
   write_bytes(workplace() / (run_ + "/job/failure.txt"), "77 rank 0 on n1: the loss is nan\n");
   const std::string ended = ask("after --launcher-code 77");
   EXPECT_HAS(ended, "action=stop");
   EXPECT_HAS(ended, "the loss is nan");
+  EXPECT_EQ(launches(), 1);
+}
+
+/// Of another program, in an encoding of its own.
+TEST_F(JobCommand, TakesALogOfAnyBytes) {
+  before();
+  EXPECT_HAS(after_silence("srun: error: caf\xe9: task 1: Killed\n"), "action=restart");
+}
+
+/// Counts of launches and hosts that were left out are not worth a job's end.
+TEST_F(JobCommand, GoesOnWhereALaunchCannotBeRead) {
+  before();
+  EXPECT_HAS(after("70 rank 0 on n1: lost"), "action=restart");
+  const std::string log = workplace() / (run_ + "/job/launches/7.jsonl");
+  for (const char* damage : {"{\"job\": \"7\", \"ho\n", "\0\0\0\n"}) {
+    write_bytes(log, read_bytes(log) + damage);
+    EXPECT_HAS(before(), "action=launch");
+    EXPECT_EQ(read_bytes(log + ".damaged").find("rank 0 on n1: lost") != std::string::npos, true);
+    EXPECT_HAS(after("70 rank 0 on n1: lost"), "action=restart");
+  }
+  EXPECT_EQ(launches(), 3) << "what can be read stays";
+}
+
+/// Each notes its launch, then how that ended, while the others do the same.
+TEST_F(JobCommand, ManyJobsAtOnceLoseNoLine) {
+  constexpr int jobs = 8;
+  const auto all = [&](const std::string& words) {
+    std::string commands;
+    for (int job = 1; job <= jobs; ++job) {
+      commands += fmt::format("{}/octet job {} --run-dir {} --job {} --slurm-job none >/dev/null & ", OCTET_BIN_DIR,
+                              words, run_, job);
+    }
+    write_bytes(workplace() / "at-once.sh", commands + "wait\n");
+    EXPECT_EQ(in_workplace("bash at-once.sh").exit_code, 0);
+  };
+  all("before --nodes 2 --hosts n[1-3] --preflight " + run_ + "/job/preflight");
+  EXPECT_EQ(launches(), jobs);
+  all("after --launcher-code 137");
+  const std::string text = read_bytes(workplace() / (run_ + "/job/launches.jsonl"));
+  for (int job = 1; job <= jobs; ++job) EXPECT_HAS(text, fmt::format("\"job\":\"{}\"", job));
+  std::size_t ended = 0;
+  for (std::size_t at = 0; (at = text.find("\"state\":\"failed\"", at)) != std::string::npos; ++at) ++ended;
+  EXPECT_EQ(ended, jobs) << text;
 }
 
 TEST_F(JobCommand, LeavesOutNobodyForWhatIsOfTheFileSystem) {

@@ -1,30 +1,18 @@
 #pragma once
 
-#include <optional>
+#include <map>
 #include <string>
 #include <vector>
 
-#include "src/cluster/job_decision.h"
+#include "jobs/octet/job/launch_files.h"
 
 namespace octet {
-
-/// One line of RUN/job/launches.jsonl: a launch, when it began and, once it has ended, how.
-struct LaunchRecord {
-  Launch launch{};
-  std::string hosts{};             ///< list in Slurm's form; of action exclude those to avoid
-  std::string began{}, ended{};    ///< UTC
-  std::string checkpoint_after{};  ///< newest committed one when it had ended
-  std::string action{};            ///< what the job did then, empty while it runs
-  std::string status_before{};     ///< status.json's text, to know whether the launch wrote another one
-  /// Of owner.json, by which a claim of the directory since then is known; nothing in a record of an older version.
-  std::optional<std::string> owner_before{};
-};
 
 /// The launches of a run, oldest first, over all its jobs. The writer is the job's script, through `octet job`; of a
 /// job that was refused the directory too, so that a job ends its own launches alone.
 class LaunchLog {
  public:
-  /// Reads the file; none is there before the first launch. Usage error for one that cannot be read.
+  /// Reads the files; none is there before the first launch.
   explicit LaunchLog(const std::string& run_dir);
 
   const std::vector<LaunchRecord>& records() const { return records_; }
@@ -41,11 +29,12 @@ class LaunchLog {
   std::vector<std::string> left_out(const std::string& job) const;
   /// These hosts and all that were excluded before, each once.
   std::vector<std::string> with_excluded(std::vector<std::string> hosts) const;
-  /// Written whole and renamed.
+  /// The files of jobs whose launches have changed (launch_files.h). Internal error where one cannot be written.
   void write() const;
 
  private:
-  std::string path_;
+  std::string run_dir_;
+  std::map<std::string, JobLaunches> read_;  ///< as they were found
   std::vector<LaunchRecord> records_;
 };
 

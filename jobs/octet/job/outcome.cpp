@@ -83,7 +83,7 @@ LaunchRecord begin_launch(const std::string& run_dir, const std::string& job, co
     std::filesystem::remove(file, ignored);
   }
   const RunStatus status = read_status(status_of(run_dir)).value_or(RunStatus{});
-  return {.launch = {.job = job, .checkpoint = status.checkpoint},
+  return {.launch = {.job = job, .checkpoint = within_run(status.checkpoint)},
           .hosts = hosts,
           .began = utc_now(),
           .status_before = read_text_file(status_of(run_dir)).value_or(""),
@@ -92,11 +92,11 @@ LaunchRecord begin_launch(const std::string& run_dir, const std::string& job, co
 
 LaunchRecord not_begun(const std::string& run_dir, const std::string& job, const JobDecision& decision) {
   const RunStatus status = read_status(status_of(run_dir)).value_or(RunStatus{});
-  return {.launch = {.job = job, .checkpoint = status.checkpoint, .reason = decision.reason},
+  return {.launch = {.job = job, .checkpoint = within_run(status.checkpoint), .reason = decision.reason},
           .hosts = compress_hosts(decision.exclude),
           .began = utc_now(),
           .ended = utc_now(),
-          .checkpoint_after = status.checkpoint,
+          .checkpoint_after = within_run(status.checkpoint),
           .action = std::string(name_of(decision.action))};
 }
 
@@ -111,7 +111,7 @@ void end_launch(LaunchRecord& record, const std::string& run_dir, const std::str
   record.launch.state = status.state;
   record.launch.reason = status.reason;
   record.launch.exit_code = status.exit_code;
-  record.checkpoint_after = status.checkpoint;
+  record.checkpoint_after = within_run(status.checkpoint);
   record.ended = utc_now();
 }
 
@@ -126,7 +126,7 @@ void end_refused(LaunchRecord& record, const std::string& run_dir, const std::st
   record.launch.state = "failed";
   record.launch.reason = reason;
   record.launch.exit_code = static_cast<int>(ExitCode::usage);
-  record.checkpoint_after = status.checkpoint;
+  record.checkpoint_after = within_run(status.checkpoint);
   record.ended = utc_now();
   record.action = name_of(JobAction::stop);
 }
@@ -135,7 +135,7 @@ void end_unstarted(LaunchRecord& record, const std::string& run_dir, bool termin
   record.launch.state = "stopped";
   record.launch.reason = terminated ? "SIGTERM" : "SIGUSR1";
   record.launch.exit_code = static_cast<int>(ExitCode::resumable);
-  record.checkpoint_after = read_status(status_of(run_dir)).value_or(RunStatus{}).checkpoint;
+  record.checkpoint_after = within_run(read_status(status_of(run_dir)).value_or(RunStatus{}).checkpoint);
   record.ended = utc_now();
 }
 
