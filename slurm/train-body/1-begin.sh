@@ -4,9 +4,7 @@
 # RUN/job/launches.jsonl. Slurm's facts behind it are in docs/slurm.md.
 set -uo pipefail
 
-# Of this job, made anew: where others share the run directory, nothing is written through a link that they left.
 work=$run_dir/job/$SLURM_JOB_ID
-rm -rf "$work" && mkdir -p "$work"
 # What a launch said, on this node: the run's own disk may be full.
 said=$(mktemp /tmp/octet-srun.XXXXXX) || said=$work/srun.log
 trap 'rm -f "$said"' EXIT
@@ -16,3 +14,15 @@ say() { echo "[job $SLURM_JOB_ID $(date '+%F %T')] $*"; }
 # asks more often than once in so many. Tests shorten both.
 slurm_seconds=${OCTET_TEST_SLURM_SECONDS:-30} poll_seconds=${OCTET_TEST_POLL_SECONDS:-60}
 slurm() { timeout --kill-after="$slurm_seconds" "$slurm_seconds" "$@"; }
+
+# end_for REASON: where nothing can be kept of what this job finds or does. status.json is changed in place on a full disk.
+end_for() {
+  say "stop: $1"
+  "$octet" job refused --run-dir "$run_dir" --job "$SLURM_JOB_ID" --reason "$1"
+  exit 70
+}
+
+# Of this job, made anew: where others share the run directory, nothing is written through a link that they left.
+if [[ -d $run_dir ]] && ! why=$({ rm -rf "$work" && mkdir -p "$work"; } 2>&1); then
+  end_for "the folder of job $SLURM_JOB_ID cannot be made: $why (docs/problems.md, \"The disk is full\")"
+fi

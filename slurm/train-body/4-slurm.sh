@@ -55,16 +55,29 @@ waiting() { slurm squeue --noheader --user="$(id -un)" --name="$SLURM_JOB_NAME" 
 # Those that wait for this one to go on with the run.
 successors() { waiting | grep -vx "$SLURM_JOB_ID" || true; }
 
-# Ends those of them that were submitted as one chain with it.
-cancel_chain() {
+# Has them avoid the nodes in `exclude`, beside those that each avoids already; fails where none waits, or one is refused.
+tell_successors() {
+  local id ids avoids
+  ids=$(successors) && [[ -n $ids ]] || return 1
+  for id in $ids; do
+    avoids=$(slurm squeue --noheader --jobs="$id" --format=%x 2>/dev/null)
+    [[ $avoids == [a-zA-Z0-9]* ]] || avoids=''
+    insist scontrol update JobId="$id" ExcNodeList="$exclude${avoids:+,$avoids}" || return 1
+  done
+  say "those that wait go on, without $exclude: ${ids//$'\n'/, }"
+}
+
+# Ends those of them that have nothing to do any more: all steps are done, or they would end as this one does.
+cancel_rest() {
   local n jobs
-  [[ -e $run_dir/job/chains.txt ]] || return 0
   for ((n = 0; n < 5; n++)); do
     ((n == 0)) || pause
     jobs=$(waiting) || continue
-    jobs=$(grep -Fxf <(grep -w "$SLURM_JOB_ID" "$run_dir/job/chains.txt" | tr ' ' '\n') <<<"$jobs" | grep -vx "$SLURM_JOB_ID")
+    jobs=$(grep -vx "$SLURM_JOB_ID" <<<"$jobs" | tr '\n' ' ')
+    [[ -n ${jobs// /} ]] || return 0
+    jobs=$("$octet" job rest --run-dir "$run_dir" --job "$SLURM_JOB_ID" --after "$action" --steps "$steps" --waiting "$jobs") || continue
     [[ -n $jobs ]] || return 0
-    ! slurm xargs scancel <<<"$jobs" || return 0
+    ! slurm xargs scancel <<<"$jobs" || { say "cancelled what has nothing to do any more: ${jobs//$'\n'/, }" && return 0; }
   done
   say "Slurm did not cancel the jobs that wait for this one (${jobs:-it does not say which}): scancel --name=$SLURM_JOB_NAME"
 }

@@ -16,6 +16,19 @@ nodes_now() {
   nodes_of "$SLURM_JOB_NODELIST"
 }
 
+# What the nodes say is read from files: on a disk without room all of them would seem silent, and Slurm too, which is asked
+# about for ever. Others may make room meanwhile.
+need_room() {
+  local n why
+  for ((n = 0; n < 5; n++)); do
+    ((n == 0)) || pause
+    need_directory
+    why=$(echo room | dd of="$work/room" conv=fsync status=none 2>&1) && return 0
+    say "nothing can be written into $work: $why"
+  done
+  end_for "nothing can be written into $work: $why (docs/problems.md, \"The disk is full\")"
+}
+
 # Every node says what it finds, in a file of its own: a node without a file did not answer. One srun reaches all; those
 # that it cannot reach do not end it (--no-kill).
 look_at_nodes() {

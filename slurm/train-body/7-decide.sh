@@ -3,10 +3,16 @@
 # ask before|after OPTIONS...: sets action, reason, exclude and hosts.
 action='' reason='' exclude='' hosts='' lead=0 left=0
 ask() {
-  local answer
+  local answer code tries=0
   need_directory
   until answer=$(facts "$@"); do
+    code=$?
     need_directory
+    # The program is replaced by a newer one at this moment, or its file system is late: it is not a job's last word.
+    if ((code == 126 || code == 127)) && ((++tries < 5)); then
+      say "$octet cannot be run; again in $poll_seconds s" && pause
+      continue
+    fi
     # In pyxis' containers it is a step, which Slurm may refuse or fail to start; nothing is known then.
     [[ ${#container_options[@]} != 0 && -z $terminated ]] || { say "octet job $1 failed" && exit 70; }
     say "octet job $1 did not do its work; again in $poll_seconds s" && pause
@@ -17,6 +23,7 @@ ask() {
 say "nodes $SLURM_JOB_NODELIST, start ${SLURM_RESTART_COUNT:-0} of this job; run directory $run_dir"
 while :; do
   need_directory
+  need_room
   present=$(nodes_now) # asked once for both
   ((!spares)) || watch_this_node
   look_at_nodes
@@ -40,7 +47,8 @@ while :; do
     requeue) [[ -n $terminated && -z $time_over ]] || ! insist scontrol requeue "$SLURM_JOB_ID" || wait_for_slurm ;;
     look_again) pause ;;
     exclude)
-      # A job that runs cannot be told to avoid nodes; one that comes after it can.
+      # A job that runs cannot be told to avoid nodes; those that wait for it can, else one that comes after it.
+      [[ -z $terminated ]] && tell_successors && exit 0
       [[ -z $terminated ]] &&
         submit_successor --exclude="$exclude${user_exclude:+,$user_exclude}" &&
         say "goes on as job $successor, without $exclude" && exit 0
@@ -48,7 +56,7 @@ while :; do
     hand_over) exit 0 ;;
     # What waits for this job would find nothing to do, or the same end.
     finish | stop)
-      [[ -n $terminated ]] || cancel_chain
+      [[ -n $terminated ]] || cancel_rest
       [[ $action == finish ]] && exit 0 || exit 1
       ;;
   esac

@@ -9,7 +9,8 @@ namespace octet {
 /// current directory, share/octet beside the folder of the installed program, the source tree; each with `path` behind.
 std::vector<std::string> shared_folders(const std::string& path);
 
-/// The first file of that path ("configs/clusters/local.yaml") in these folders, as an absolute path; empty if none has it.
+/// The first file of that path ("configs/clusters/local.yaml") in these folders, as an absolute path; empty if none has
+/// it.
 std::string find_shared(const std::string& path);
 
 /// Names of the files with this extension in the folder `path` of all of them, without it, sorted.

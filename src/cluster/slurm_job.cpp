@@ -89,6 +89,7 @@ SlurmJob parse_slurm_job(std::string_view text) {
   job.known = !state.empty();
   job.over = job.known && std::ranges::find(without_processes, state) != without_processes.end();
   job.cancelled_unbegun = state == "CANCELLED" && node_list(text).empty();
+  job.failed = state == "FAILED";
   job.node_failed = state == "NODE_FAIL" || reason == "NodeDown";
   const std::string_view restarts = field(text, "Restarts");
   std::from_chars(restarts.data(), restarts.data() + restarts.size(), job.restarts);

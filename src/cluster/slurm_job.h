@@ -14,6 +14,7 @@ struct SlurmJob {
   bool known = false;              ///< the text has a job
   bool over = false;               ///< no process of it is left: it has ended, or waits to begin (again)
   bool cancelled_unbegun = false;  ///< it was cancelled before it had nodes
+  bool failed = false;             ///< it has ended with another code than 0
   bool node_failed = false;        ///< Slurm ends it since one of its nodes failed
   int restarts = 0;                ///< how often it was put back into the queue
   bool ending = false;             ///< Slurm ends it: it was cancelled or has reached its limit

@@ -31,6 +31,7 @@ inline constexpr const char* fake_squeue =
     "[[ ! -e $FAKE/queue ]] || cat \"$FAKE/queue\"\n";
 inline constexpr const char* fake_sacct =
     "#!/bin/bash\n"
+    "echo \"sacct $*\" >>\"$FAKE/calls\"\n"
     "[[ -e $FAKE/accounts ]] || { echo 'Slurm accounting storage is disabled' >&2 && exit 1; }\n"
     "cat \"$FAKE/accounts\"\n";
 inline constexpr const char* fake_scancel = "#!/bin/bash\necho \"scancel $*\" >>\"$FAKE/calls\"\n";
@@ -67,6 +68,16 @@ class Submit : public testing::Test {
     const std::string script = read("job-" + job + ".sh"), head = "#SBATCH --job-name=";
     const std::size_t from = script.find(head) + head.size();
     return script.substr(from, script.find('\n', from) - from);
+  }
+  /// The jobs that `octet job rest` names.
+  std::string rest_of(const std::string& job, const std::string& after, int steps, const std::string& waiting) const {
+    const CommandResult r =
+        run_command(fmt::format("{}/octet job rest --run-dir {} --job {} --after {} --steps {} --waiting '{}'",
+                                OCTET_BIN_DIR, file(""), job, after, steps, waiting));
+    EXPECT_EQ(r.exit_code, 0) << r.all();
+    std::string out = r.out;
+    std::ranges::replace(out, '\n', ' ');
+    return out;
   }
   std::string file(const std::string& name) const { return workplace() / (directory + "/" + name); }
   bool has(const std::string& name) const { return std::filesystem::exists(file(name)); }

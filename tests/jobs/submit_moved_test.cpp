@@ -22,8 +22,9 @@ class SubmitMoved : public Submit {
     fs::rename(there, workplace() / directory);
   }
   void copy() {
+    const std::string from = directory;
     directory += "-copied";
-    fs::copy(there, workplace() / directory, fs::copy_options::recursive);
+    fs::copy(workplace() / from, workplace() / directory, fs::copy_options::recursive);
   }
   /// Where the last job trains.
   void expect_trains_in(const std::string& folder, const std::string& job) const {
@@ -126,6 +127,37 @@ TEST_F(SubmitMoved, ACopyFindsNoJobsOfTheOriginal) {
   directory = original;
   rename();
   expect_in("cancelled 101", submit("cancel " + directory).out);
+}
+
+TEST_F(SubmitMoved, ACopySaysWhoseJobsTheOldOnesAre) {
+  const std::string original = directory;
+  copy();
+  const std::string line = fmt::format("copy     of {}, whose jobs 101 stand in its jobs.jsonl too\n", there);
+  const CommandResult none = submit("status " + directory);
+  EXPECT_EQ(none.exit_code, 0) << none.all();
+  expect_in(line + "jobs     none of its own yet\n", none.out);
+  EXPECT_EQ(submit("logs " + directory).exit_code, 64);
+  ASSERT_EQ(submit_there().exit_code, 0);
+  fs::remove(fake / "calls");
+  expect_in(line + "jobs     102\n", submit("status " + directory).out);
+  expect_in("sacct --noheader --parsable2 --allocations --jobs=102 ", read("calls"));
+  expect_not_in("copy ", submit("status " + original).out);
+  // A copy of the copy, and records of an older version, which have no directory.
+  copy();
+  expect_in("whose jobs 101,102 stand", submit("status " + directory).out);
+  std::string records = read_bytes(file("jobs.jsonl"));
+  for (std::size_t at = 0; (at = records.find(",\"run_dir\"")) != std::string::npos;) {
+    records.erase(at, records.find('}', at) - at);
+  }
+  write_bytes(file("jobs.jsonl"), records);
+  expect_in("whose jobs 101", submit("status " + directory).out);
+}
+
+TEST_F(SubmitMoved, ARenamedRunHasItsJobs) {
+  rename();
+  const CommandResult r = submit("status " + directory);
+  expect_in("jobs     101\n", r.out);
+  expect_not_in("copy ", r.out);
 }
 
 }  // namespace

@@ -49,11 +49,10 @@ TEST_F(Submit, DryRunShowsEveryFileAndWritesNothing) {
     const std::string name = std::filesystem::relative(entry.path(), workplace() / directory);
     expect_in("\n  " + name + " ", r.out);
     ++files;
-    if (name != "jobs.jsonl" && name != "job/chains.txt") {
-      EXPECT_EQ(read_bytes(entry.path()), printed_file(r.out, name)) << name;
-    }
+    if (name == "jobs.jsonl") continue;
+    EXPECT_EQ(read_bytes(entry.path()), printed_file(r.out, name)) << name;
   }
-  EXPECT_EQ(files, 6);
+  EXPECT_EQ(files, 5);
   expect_in("submitted.yaml  stays as it is", submit_run("--dry-run").out);
 }
 
@@ -165,21 +164,73 @@ TEST_F(Submit, AChainOfWhichSlurmTakesSomeJobsIsOne) {
   expect_in("sbatch --parsable " + (workplace() / directory), one.err);
   expect_in("QOSMaxSubmitJobPerUserLimit\nSlurm has taken 1 of the chain's 3 jobs: 101. ", one.err);
   EXPECT_EQ(lines_with("\"id\":\"101\"", read_bytes(file("jobs.jsonl"))), 1);
-  EXPECT_FALSE(has("job/chains.txt")) << "a job alone is no chain";
 
   const CommandResult two = submit_run(three, "FAKE_MOST=103");
   EXPECT_EQ(two.exit_code, 64);
   expect_in("Slurm has taken 2 of the chain's 3 jobs: 102, 103. ", two.err);
   expect_in(fmt::format("`octet submit cancel {}`", workplace() / directory), two.err);
   expect_in("the same command with --chain 1 adds the rest", two.err);
-  EXPECT_EQ(read_bytes(file("job/chains.txt")), "102 103\n") << "a stop of the one ends the other";
+  EXPECT_EQ(rest_of("102", "stop", 0, "103 104"), "103 104 ") << "a stop of the one ends the other";
 
   const CommandResult none = submit_run(three, "FAKE_MOST=103");
   EXPECT_EQ(none.exit_code, 64);
   expect_not_in("of the chain's", none.err);
+}
 
-  ASSERT_EQ(submit_run(three).exit_code, 0);
-  expect_in("\n104 105 106\n", read_bytes(file("job/chains.txt")));
+/// Which jobs end with one is known from what each is to do, not from when it was submitted.
+TEST_F(Submit, AChainThatIsAddedIsOneWithTheFirst) {
+  const std::string saves = " --checkpoint.interval 5 --train.steps 20";
+  ASSERT_EQ(submit_run("--chain 2" + saves).exit_code, 0);
+  ASSERT_EQ(submit(directory + " --cluster local --nodes 2 --chain 2").exit_code, 0);
+  ASSERT_EQ(submit(directory + " --cluster local --nodes 3").exit_code, 0);                   // 105
+  ASSERT_EQ(submit(directory + " --cluster local --nodes 2 --train.steps 30").exit_code, 0);  // 106
+  const std::string waiting = "102 103 104 105 106 107";  // the last by hand, with the script of the one before it
+  EXPECT_EQ(rest_of("101", "stop", 20, waiting), "102 103 104 ");
+  EXPECT_EQ(rest_of("104", "stop", 20, waiting), "102 103 104 ");
+  EXPECT_EQ(rest_of("105", "stop", 20, waiting), "105 ");
+  EXPECT_EQ(rest_of("107", "stop", 30, waiting), "106 107 ");
+  EXPECT_EQ(rest_of("101", "finish", 20, waiting), "102 103 104 105 ");
+  EXPECT_EQ(rest_of("106", "finish", 30, waiting), "102 103 104 105 106 107 ");
+  EXPECT_EQ(rest_of("101", "finish", 20, ""), "");
+}
+
+/// Records of an older version do not say what their jobs do: none is ended for another.
+TEST_F(Submit, JobsOfAnOlderVersionAreLeftAlone) {
+  write_bytes(file("jobs.jsonl"),
+              "{\"id\":\"101\",\"name\":\"a-1\",\"cluster\":\"local\",\"nodes\":2,\"time\":\"\"}\n"
+              "{\"id\":\"102\",\"name\":\"a-1\",\"cluster\":\"local\",\"nodes\":2,\"time\":\"\"}\n");
+  for (const char* after : {"stop", "finish"}) EXPECT_EQ(rest_of("101", after, 20, "102 103"), "") << after;
+}
+
+/// Written anew it would be another run's, and jobs in the queue read it.
+TEST_F(Submit, ASubmittedYamlThatSaysNothingIsNotReplaced) {
+  ASSERT_EQ(submit_run("--train.steps 9").exit_code, 0);
+  const std::string path = file("submitted.yaml"), aside = path + ".aside";
+  std::filesystem::rename(path, aside);
+  write_bytes(path, "");
+  const CommandResult empty = submit_run();
+  EXPECT_EQ(empty.exit_code, 64);
+  expect_in("submitted.yaml: is empty; expected", empty.err);
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink("submitted.yaml", path);  // to itself
+  const CommandResult unreadable = submit_run();
+  EXPECT_EQ(unreadable.exit_code, 64);
+  expect_in("submitted.yaml: cannot be read: ", unreadable.err);
+  EXPECT_TRUE(std::filesystem::is_symlink(path));
+  std::filesystem::rename(aside, path);
+  EXPECT_EQ(submit_run().exit_code, 0);
+}
+
+/// As where Slurm cannot open its output: no file of the run says why it has ended.
+TEST_F(Submit, AJobThatFailedWithoutAWordIsTold) {
+  ASSERT_EQ(submit_run("--chain 3 --checkpoint.interval 5").exit_code, 0);
+  program("scontrol", "#!/bin/bash\n[[ $3 == 103 ]] || echo '   JobState=FAILED Reason=NonZeroExitCode NodeList=v1'\n");
+  write_bytes(file("job-101.out"), "one\n");
+  write_bytes(file("job-102.out"), "");
+  const std::string told = submit("status " + directory).out;
+  const std::string what = " has failed and written nothing (docs/problems.md, \"A job leaves no output\"): ";
+  EXPECT_EQ(lines_with(what, told), 1) << told;
+  expect_in("102" + what + (workplace() / (directory + "/job-102.out")), told);
 }
 
 TEST_F(Submit, ShowsWhatSlurmSaidAndWhatWasRun) {

@@ -112,13 +112,20 @@ class Run:
 
     # --- starting and ending
 
-    def submit(self, nodes, *options, **environment):
+    def submit(self, nodes, *options, what=None, **environment):
         """Through octet submit; the ids of its jobs."""
-        text = output_of(BIN / "octet", "submit", self.config, "--cluster", self.cluster, "--nodes", nodes, *options,
+        text = output_of(BIN / "octet", "submit", what or self.config, "--cluster", self.cluster, "--nodes", nodes, *options,
                          env={**os.environ, **environment})
         self.jobs = re.findall(r"\d+", re.search(r"^submitted ([0-9, ]+) on", text, re.M).group(1))
         expect(self.jobs, f"octet submit told no job id:\n{text}")
         return self.jobs
+
+    def add(self, nodes, *options):
+        """Jobs of the run directory as it is, beside those that there are; their ids."""
+        before = self.jobs
+        added = self.submit(nodes, *options, what=self.dir)
+        self.jobs = before + added
+        return added
 
     def submit_changed(self, nodes, changes, *options, **environment):
         """The script that octet submit writes, with lines of its settings replaced, by sbatch in this environment."""

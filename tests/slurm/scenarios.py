@@ -24,6 +24,8 @@ from harness import CLUSTER, SCENARIOS, Skipped, free_ports, output_of, prepare_
 import without_faults  # noqa: F401
 import slurm_fails  # noqa: F401
 import limits  # noqa: F401
+import chains  # noqa: F401
+import records  # noqa: F401
 import faults  # noqa: F401
 import shared_folders  # noqa: F401
 import machines  # noqa: F401

@@ -1,11 +1,13 @@
 // octet job: what a job's script asks before and after each launch; src/cluster/job_decision.h has the rules.
 #include <climits>
-#include <filesystem>
+#include <iterator>
+#include <sstream>
 
 #include "jobs/octet/commands.h"
 #include "jobs/octet/job/facts.h"
 #include "jobs/octet/job/launch_log.h"
 #include "jobs/octet/job/outcome.h"
+#include "jobs/octet/job/rest.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
@@ -22,6 +24,7 @@ namespace {
 
 constexpr std::string_view job_usage =
     "usage: octet job before|after|refused --run-dir DIR [OPTIONS]\n"
+    "       octet job rest --run-dir DIR --job ID --after finish|stop --steps N --waiting IDS\n"
     "       octet job hosts LIST\n\n"
     "For the scripts of octet submit. Before a launch: which nodes are healthy, in which order ranks go onto them, "
     "and\n"
@@ -29,7 +32,9 @@ constexpr std::string_view job_usage =
     "shell assignments: action (launch, restart, hand_over, requeue, exclude, wait, look_again, finish, stop), "
     "reason,\n"
     "exclude and hosts; before a launch also lead (seconds that stopping takes) and left (of the time limit). After a\n"
-    "refusal of Slurm: status.json says so. hosts: the nodes of a list in Slurm's form, a line each; Slurm is not "
+    "refusal of Slurm: status.json says so. rest: of the jobs that wait, those that have nothing\n"
+    "to do once this one has ended so, a line each. hosts: the nodes of a list in Slurm's form, a line each; Slurm is "
+    "not\n"
     "asked.\n"
     "RUN/job/launches.jsonl has every launch of a run.\n";
 
@@ -113,6 +118,17 @@ int list_hosts(const std::vector<std::string>& arguments) {
   return 0;
 }
 
+int rest(const po::variables_map& values) {
+  std::istringstream words(values["waiting"].as<std::string>());
+  const std::vector<std::string> waiting{std::istream_iterator<std::string>(words), {}};
+  const auto jobs = submit::recorded_jobs(values["run-dir"].as<std::string>());
+  const bool finished = values["after"].as<std::string>() == name_of(JobAction::finish);
+  const auto useless = finished ? without_steps(jobs, waiting, values["steps"].as<std::int64_t>())
+                                : of_the_same(jobs, waiting, values["job"].as<std::string>());
+  for (const std::string& id : useless) log::out("{}", id);
+  return 0;
+}
+
 /// Slurm did not do what was decided.
 int refused(const po::variables_map& values) {
   if (is_another_runs(values)) return 0;
@@ -145,7 +161,7 @@ int after(const po::variables_map& values) {
   auto other = another_run(values);
   if (!other && record != nullptr) other = owner_since(*record, run);
   if (other) return after_refusal(log, record, run, *other);
-  if (record == nullptr) throw usage_error("job", "{}/job/launches.jsonl: no launch of job {} is under way", run, job);
+  if (record == nullptr) throw usage_error("job", "{}/job/launches: no launch of job {} is under way", run, job);
   const std::string launcher = values["launcher-code"].as<std::string>();
   if (launcher == "none") {
     end_unstarted(*record, run, facts.terminated);
@@ -188,8 +204,12 @@ int run_job(const std::vector<std::string>& arguments) {
   later.add_options()("launcher-code", po::value<std::string>()->default_value(""),
                       "srun's exit code, for the log; none: a signal came before it was started")(
       "said", po::value<std::string>()->default_value(""), "file with srun's standard error, for the log");
-  options.add(more).add(later);
-  options.add_options()("when", po::value<std::string>()->default_value(""), "before, after or refused")(
+  po::options_description ends("For the rest of a run's jobs");
+  ends.add_options()("after", po::value<std::string>()->default_value("stop"),
+                     "how this job has ended: finish or stop")("waiting", po::value<std::string>()->default_value(""),
+                                                               "numbers of the jobs that wait");
+  options.add(more).add(later).add(ends);
+  options.add_options()("when", po::value<std::string>()->default_value(""), "before, after, refused or rest")(
       "what", po::value<std::string>()->default_value("the job's next step"),
       "what Slurm refused, and why it was asked")("reason", po::value<std::string>()->default_value(""),
                                                   "what the script itself refuses, in place of --what");
@@ -199,7 +219,8 @@ int run_job(const std::vector<std::string>& arguments) {
   if (when == "before") return before(*values);
   if (when == "after") return after(*values);
   if (when == "refused") return refused(*values);
-  throw usage_error("job", "\"{}\": expected before, after, refused or hosts; octet job --help", when);
+  if (when == "rest") return rest(*values);
+  throw usage_error("job", "\"{}\": expected before, after, refused, rest or hosts; octet job --help", when);
 }
 
 }  // namespace octet

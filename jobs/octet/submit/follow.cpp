@@ -41,17 +41,26 @@ std::vector<std::string> lines_of(const std::string& text) {
   return out;
 }
 
-/// Jobs that were cancelled while they waited: neither the queue nor the run directory has anything of them. Slurm
-/// remembers a job for a few minutes.
-void print_unbegun(const SubmittedRun& run) {
+/// Of a job that has written nothing: neither the queue nor the run directory has its reason.
+void print_silent(const std::string& id, const std::string& output, const SlurmJob& job) {
+  if (job.cancelled_unbegun) {
+    log::out("         {} was cancelled before it began", id);
+  } else if (job.failed) {
+    log::out("         {} has failed and written nothing (docs/problems.md, \"A job leaves no output\"): {}", id,
+             output);
+  }
+}
+
+/// Jobs that have ended without a word. Slurm remembers a job for a few minutes.
+void print_silent_jobs(const SubmittedRun& run) {
   if (find_program("scontrol").empty()) return;
   for (const JobRecord& job : run.jobs) {
-    if (fs::exists(run.path + "/job-" + job.id + ".out")) continue;
+    const std::string output = fmt::format("{}/job-{}.out", run.path, job.id);
+    std::error_code absent;
+    if (fs::file_size(output, absent) > 0 && !absent) continue;
     const ProgramResult said = run_program({"scontrol", "show", "job", job.id}, onlooker_patience());
     if (said.timed_out) return;
-    if (said.succeeded() && parse_slurm_job(said.out).cancelled_unbegun) {
-      log::out("         {} was cancelled before it began", job.id);
-    }
+    if (said.succeeded()) print_silent(job.id, output, parse_slurm_job(said.out));
   }
 }
 
@@ -66,6 +75,13 @@ void print_accounts(const SubmittedRun& run) {
 
 /// Returns the exit code of a program that wanted to know: not 0 where Slurm did not answer, which is told.
 ExitCode print_jobs(const SubmittedRun& run) {
+  if (run.is_copy()) {
+    log::out("copy     of {}, whose jobs {} stand in its jobs.jsonl too", run.original, ids(run.jobs_of_original));
+    if (run.jobs.empty()) {
+      log::out("jobs     none of its own yet");
+      return ExitCode::finished;
+    }
+  }
   if (run.jobs.empty()) {
     log::out("jobs     none: it was started by hand");
     return ExitCode::finished;
@@ -74,7 +90,7 @@ ExitCode print_jobs(const SubmittedRun& run) {
   const bool is_slurm_here = !find_program("squeue").empty();
   const Queue queue = is_slurm_here ? ask_queue(run, onlooker_patience()) : Queue{};
   if (queue.answer.is_there()) {
-    print_unbegun(run);
+    print_silent_jobs(run);
     for (const QueuedJob& job : queue.jobs) log::out("         {} {}", job.id, job.text);
   } else {
     log::out("         Slurm did not answer (docs/problems.md, \"Slurm does not answer\"): {}", queue.answer.silence);
@@ -203,9 +219,7 @@ int run_logs(const std::vector<std::string>& arguments) {
   if (lines < 0) throw usage_error("submit", "--lines is {}; expected at least 0", lines);
   const SubmittedRun run = open_run(path);
   const std::string log = newest_log(run);
-  if (log.empty())
-    throw usage_error("submit", "no job of {} has begun: there is no {}/job-{}.out", run.path, run.path,
-                      run.jobs.back().id);
+  if (log.empty()) throw usage_error("submit", "no job of {} has begun: there is no job-ID.out in it", run.path);
   std::string count = fmt::format("--lines={}", lines), file = log, follow = "--follow=name", tail = "tail";
   std::vector<char*> words = {tail.data(), count.data()};
   if (values->contains("follow")) words.push_back(follow.data());

@@ -1,7 +1,6 @@
 #include "jobs/octet/submit/run_record.h"
 
 #include <fmt/chrono.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -22,11 +21,21 @@ std::string record_file(const std::string& run_dir) {
   return run_dir + "/jobs.jsonl";
 }
 
+/// FNV-1a.
+std::uint32_t hash_of(std::string_view text) {
+  std::uint32_t hash = 2166136261U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return hash;
+}
+
 }  // namespace
 
+std::string settings_mark(const std::string& configuration, std::int64_t nodes) {
+  return fmt::format("{:08x}", hash_of(fmt::format("{}\n{}", nodes, configuration)));
+}
+
 std::string job_name(const std::string& run_dir) {
-  std::uint32_t hash = 2166136261U;  // FNV-1a
-  for (const char c : run_dir) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  const std::uint32_t hash = hash_of(run_dir);
   std::string folder = std::filesystem::path(run_dir).filename();
   std::ranges::replace(folder, ',', '_');
   return fmt::format("{}-{:04x}", folder, hash & 0xffffU);
@@ -39,19 +48,13 @@ void record_job(const std::string& run_dir, const JobRecord& job) {
   json["cluster"] = job.cluster;
   json["nodes"] = job.nodes;
   json["time"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  json["run_dir"] = job.run_dir;
+  json["steps"] = job.steps;
+  json["settings"] = job.settings;
   if (!append_text(record_file(run_dir), json.dump() + "\n")) {
     throw internal_error("submit", "{}: job {} is submitted, but cannot be noted there: {}", record_file(run_dir),
                          job.id, std::strerror(errno));
   }
-}
-
-void record_chain(const std::string& run_dir, const std::vector<std::string>& ids) {
-  std::error_code error;
-  std::filesystem::create_directories(run_dir + "/job", error);
-  const std::string path = run_dir + "/job/chains.txt";
-  if (append_text(path, fmt::format("{}\n", fmt::join(ids, " ")))) return;
-  throw internal_error("submit", "{}: jobs {} are submitted, but cannot be noted there: {}", path, fmt::join(ids, ", "),
-                       std::strerror(errno));
 }
 
 std::vector<JobRecord> recorded_jobs(const std::string& run_dir) {
@@ -61,7 +64,14 @@ std::vector<JobRecord> recorded_jobs(const std::string& run_dir) {
     const std::string where = fmt::format("{}:{}", record_file(run_dir), out.size() + 1);
     const auto json = parse_json(line, "submit", where, "a submission");
     const JsonReader job(json, "submit", where);
-    out.push_back({job.text("id"), job.text("name"), job.text("cluster"), job.integer("nodes"), job.text("time")});
+    out.push_back({.id = job.text("id"),
+                   .name = job.text("name"),
+                   .cluster = job.text("cluster"),
+                   .nodes = job.integer("nodes"),
+                   .time = job.text("time"),
+                   .run_dir = job.contains("run_dir") ? job.text("run_dir") : "",
+                   .steps = job.contains("steps") ? job.integer("steps") : 0,
+                   .settings = job.contains("settings") ? job.text("settings") : ""});
   }
   return out;
 }

@@ -12,6 +12,10 @@ struct JobRecord {
   std::string cluster;
   std::int64_t nodes = 0;
   std::string time{};  ///< of the submission, in UTC
+  // Nothing in records of an older version:
+  std::string run_dir{};   ///< in which it trains
+  std::int64_t steps = 0;  ///< of the run, all told, as this job knows it
+  std::string settings{};  ///< the same for jobs that do the same: settings_mark
 };
 
 /// The name of a run's jobs: that of its directory and a sign that tells runs with equal names apart, since jobs of one
@@ -19,12 +23,11 @@ struct JobRecord {
 /// takes --name as a list.
 std::string job_name(const std::string& run_dir);
 
+/// A sign that tells what a job does from what another one does: of the configuration that it trains, and its nodes.
+std::string settings_mark(const std::string& configuration, std::int64_t nodes);
+
 /// Appends a line.
 void record_job(const std::string& run_dir, const JobRecord& job);
-
-/// Notes the jobs of one chain so far, for their scripts: a line of RUN/job/chains.txt, which has those of an earlier
-/// line of the chain too.
-void record_chain(const std::string& run_dir, const std::vector<std::string>& ids);
 
 /// Oldest first; empty where none was submitted. Usage error for a damaged file.
 std::vector<JobRecord> recorded_jobs(const std::string& run_dir);

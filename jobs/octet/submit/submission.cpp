@@ -1,12 +1,15 @@
 #include "jobs/octet/submit/submission.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "jobs/octet/submit/job_body.h"
 #include "jobs/octet/submit/program.h"
 #include "jobs/octet/submit/run_record.h"
 #include "jobs/octet/submit/submit_checks.h"
+#include "jobs/octet/submit/submitted_run.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/options/text.h"
@@ -37,6 +40,18 @@ CommandLine resolve_paths(CommandLine run) {
   c.run_dir = absolute(c.run_dir.empty() ? default_run_directory(fs::path(from).stem()) : c.run_dir);
   for (DataSource& source : c.data.train) source.path = absolute(source.path);
   return run;
+}
+
+/// What the first submission decided; nothing where this is the first. A file that is there and says nothing must not
+/// be replaced: jobs in the queue read it.
+std::optional<std::string> submitted_before(const std::string& file) {
+  const auto text = read_text_file(file);
+  const int why = text ? 0 : errno;
+  if ((text && !text->empty()) || why == ENOENT) return text;
+  throw usage_error("submit",
+                    "{}: {}; expected the configuration of the run's first submission (a copy of it is in config.yaml "
+                    "once the run has begun). Bring it back, or remove it to have this submission decide",
+                    file, text ? "is empty" : fmt::format("cannot be read: {}", std::strerror(why)));
 }
 
 /// The options that turn the configuration in submitted.yaml into this one.
@@ -134,13 +149,8 @@ void check_characters(const std::string& run_dir) {
 /// Says whether the run directory is the one that its submitted.yaml was written in, by whatever path: neither a copy
 /// of it nor renamed.
 bool is_where_it_was(const std::string& run_dir) {
-  const std::string file = run_dir + "/submitted.yaml";
-  const auto text = read_text_file(file);
-  if (!text) return false;
-  const auto options = flat_yaml(*text, file);
-  const auto there = options.find("run.dir");
   std::error_code error;
-  return there != options.end() && fs::equivalent(there->second, run_dir, error);
+  return fs::equivalent(submitted_directory(run_dir), run_dir, error);
 }
 
 /// The name that the run's jobs have already, since those wait for each other; else by the path that all paths lead to.
@@ -187,11 +197,11 @@ Submission prepare(const SubmitCommand& command, const ClusterProfile& profile, 
   }
   out.notes = check_submission(out.run, command.options, profile, out.job);
 
-  const std::string before = read_text_file(out.job.run_config).value_or("");
-  if (before.empty()) {
+  const std::optional<std::string> before = submitted_before(out.job.run_config);
+  if (!before) {
     out.run_yaml = to_yaml(config);
   } else {
-    out.job.train_options = differences(before, out.job.run_config, config);
+    out.job.train_options = differences(*before, out.job.run_config, config);
     check_same(out.job.run_config, out.job.train_options, config);
   }
   set_container(out);
@@ -207,7 +217,6 @@ std::vector<PlannedFile> Submission::files(std::int64_t chain) const {
   out.push_back({"cluster.yaml", to_yaml(job.profile)});
   out.push_back({"job.sh", script, true});
   out.push_back({"jobs.jsonl", "", false, fmt::format("a line more for each of {} job(s), with its number", chain)});
-  if (chain > 1) out.push_back({"job/chains.txt", "", false, "lines more: the numbers of the chain's jobs so far"});
   return out;
 }
 

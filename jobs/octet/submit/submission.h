@@ -26,7 +26,7 @@ struct Submission {
   std::string container_octet;     ///< octet.sh, the same for octet
   std::vector<std::string> notes;  ///< of check_submission
 
-  /// What write_run_directory writes, and what sbatch's answers add to: jobs.jsonl and job/chains.txt.
+  /// What write_run_directory writes, and what sbatch's answers add to, jobs.jsonl.
   std::vector<PlannedFile> files(std::int64_t chain) const;
 };
 

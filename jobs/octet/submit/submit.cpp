@@ -11,6 +11,7 @@
 #include "jobs/octet/submit/shell.h"
 #include "jobs/octet/submit/submission.h"
 #include "src/base/log.h"
+#include "src/train/options/run_options.h"
 
 namespace octet {
 namespace submit {
@@ -88,8 +89,13 @@ std::vector<std::string> submit_jobs(const Submission& s, const SubmitOptions& o
       if (ids.empty()) throw;
       throw cut_short(refusal, ids, s, o.chain);
     }
-    record_job(s.job.run_dir, {.id = ids.back(), .name = s.job.name, .cluster = s.job.profile.name, .nodes = o.nodes});
-    if (ids.size() > 1) record_chain(s.job.run_dir, ids);
+    record_job(s.job.run_dir, {.id = ids.back(),
+                               .name = s.job.name,
+                               .cluster = s.job.profile.name,
+                               .nodes = o.nodes,
+                               .run_dir = s.job.run_dir,
+                               .steps = s.job.steps,
+                               .settings = settings_mark(to_yaml(s.run.config), o.nodes)});
   }
   return ids;
 }

@@ -5,6 +5,8 @@
 #include <sstream>
 
 #include "src/base/error.h"
+#include "src/base/files.h"
+#include "src/base/options/yaml.h"
 
 namespace octet::submit {
 namespace {
@@ -28,12 +30,51 @@ bool is_of(const SubmittedRun& run, const std::string& text) {
   });
 }
 
+/// The directory that a job was submitted for, as far as its record says it.
+std::string directory_of(const JobRecord& job, const std::string& run_dir) {
+  if (!job.run_dir.empty()) return job.run_dir;
+  std::error_code error;
+  if (job.name == job_name(fs::weakly_canonical(run_dir, error))) return run_dir;
+  return submitted_directory(run_dir);
+}
+
+/// Says whether another run than that in `path` has the job too: the records here are a copy of its own. A directory
+/// that was renamed has left nothing where it was.
+bool has_job(const std::string& directory, const JobRecord& job, const std::string& path) {
+  std::error_code error;
+  if (directory.empty() || !fs::exists(directory, error) || fs::equivalent(directory, path, error)) return false;
+  const auto there = recorded_jobs(directory);
+  return std::ranges::find(there, job.id, &JobRecord::id) != there.end();
+}
+
+/// Parts the jobs in jobs.jsonl by whose they are.
+void sort_jobs(SubmittedRun& run) {
+  for (JobRecord& job : recorded_jobs(run.path)) {
+    std::string directory = directory_of(job, run.path);
+    const bool is_its_own = !has_job(directory, job, run.path);
+    (is_its_own ? run.jobs : run.jobs_of_original).push_back(std::move(job));
+    if (!is_its_own) run.original = std::move(directory);
+  }
+}
+
 }  // namespace
 
+std::string submitted_directory(const std::string& run_dir) {
+  const std::string file = run_dir + "/submitted.yaml";
+  try {
+    const auto options = flat_yaml(read_text_file(file).value_or(""), file);
+    const auto found = options.find("run.dir");
+    return found == options.end() ? "" : found->second;
+  } catch (const Error&) {  // which whoever needs the rest of it tells
+    return "";
+  }
+}
+
 SubmittedRun open_run(const std::string& path, bool by_hand) {
-  SubmittedRun run{.path = fs::absolute(path).lexically_normal(), .jobs = recorded_jobs(path)};
+  SubmittedRun run{.path = fs::absolute(path).lexically_normal(), .jobs = {}};
   if (run.path.ends_with('/')) run.path.pop_back();
-  if (!run.jobs.empty() || (by_hand && fs::exists(run.path + "/status.json"))) return run;
+  sort_jobs(run);
+  if (!run.jobs.empty() || run.is_copy() || (by_hand && fs::exists(run.path + "/status.json"))) return run;
   if (by_hand) {
     throw usage_error("submit", "{}: found neither jobs.jsonl nor status.json, expected the directory of a run", path);
   }

@@ -10,9 +10,17 @@ namespace octet::submit {
 
 /// A run directory and the jobs that were submitted for it.
 struct SubmittedRun {
-  std::string path;  ///< absolute
-  std::vector<JobRecord> jobs;
+  std::string path;             ///< absolute
+  std::vector<JobRecord> jobs;  ///< its own
+  /// Where the directory is a copy: those in its jobs.jsonl that the run has which it was copied from.
+  std::vector<JobRecord> jobs_of_original{};
+  std::string original{};  ///< that run's directory
+
+  bool is_copy() const { return !jobs_of_original.empty(); }
 };
+
+/// run.dir of the submitted.yaml in a run directory; empty where that does not say it.
+std::string submitted_directory(const std::string& run_dir);
 
 /// Usage error where no job was submitted for it. `by_hand`: a run that was started without a job is one too.
 SubmittedRun open_run(const std::string& path, bool by_hand = false);
