@@ -20,7 +20,7 @@ def expect_one_job(run, action):
 
 @scenario
 def a_chain_that_was_added_ends_with_the_finished_run(folder):
-    run = two_chains(folder, "added-finish", 1200)
+    run = two_chains(folder, "added-finish", 600)
     run.wait_for_end()
     run.expect_finished()
     expect_one_job(run, "finish")
