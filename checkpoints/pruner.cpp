@@ -131,7 +131,7 @@ void Pruner::make_room() {
   const auto end = std::chrono::steady_clock::now() + rule_.patience;
   if (state_ == State::idle) start_choosing();
   for (poll(); state_ != State::idle; poll()) {
-    const bool over = leads() && std::chrono::steady_clock::now() >= end;
+    const bool over = leads() && state_ == State::reading && std::chrono::steady_clock::now() >= end;
     if (largest(over ? 1 : 0, world_) != 0) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     operation.check_deadline();
@@ -217,7 +217,9 @@ std::vector<std::int64_t> steps_to_prune(std::span<const std::int64_t> steps, st
   std::ranges::sort(older);
   const auto may_go = [&](std::int64_t s) { return keep_every == 0 || s % keep_every != 0; };
   for (int whole = 1; whole < keep_last; older.pop_back()) {  // `verified` is the first
-    const auto rest = std::span(older).first(older.empty() ? 0 : older.size() - 1);
+    // As many stay even where all are whole: only what may go beyond them is worth the reading.
+    const auto stay = std::min(older.size(), static_cast<std::size_t>(keep_last - whole));
+    const auto rest = std::span(older).first(older.size() - stay);
     if (std::ranges::none_of(rest, may_go)) return {};
     if (is_whole(older.back())) ++whole;
   }

@@ -35,19 +35,19 @@ struct SaverOptions {
 class Saver {
  public:
   /// Makes the root, removes unfinished checkpoints in it, and begins to remove those that `restored` makes surplus;
-  /// nothing but `owner` may write there. `world` is a group
-  /// of the hosts (src/comm/host_exchange.h); the pieces are copied on `stream`, in the order of the device's work.
+  /// nothing but `owner` may write there. `world` is a group of the hosts (src/comm/host_exchange.h); the pieces are
+  /// copied on `stream`, in the order of the device's work.
   Saver(SaverOptions options, Communicator& world, Stream& stream);
   /// Waits for the writer. A save that is not committed stays a leftover.
   ~Saver();
 
   /// Takes and touches the host memory for snapshots of these pieces, so that the first start() does not. Optional.
-  /// Where the disk lacks room, it waits until surplus checkpoints are gone.
-  /// Throws as start() does.
+  /// Where the disk lacks room, it waits until surplus checkpoints are gone, but for no more than PruneRule::patience
+  /// while those that stay are read. Throws as start() does.
   void prepare(std::span<const DevicePiece> pieces);
   /// Snapshot and hand over to the writer. The save before has ended by then, by wait() or poll(): internal error where
   /// it is still busy(). `last`: of a run, which may take the space_reserve. Where the disk lacks room, surplus
-  /// checkpoints that have not gone yet go first.
+  /// checkpoints that have not gone yet go first, as in prepare().
   void start(const RunState& state, std::span<const DevicePiece> pieces, bool last = false);
   /// To be called at a step boundary. Returns the report of a save that was committed now, or by wait().
   std::optional<SaveReport> poll();

@@ -14,6 +14,7 @@
 #include "jobs/version.h"
 #include "kernels/gemm_timing.h"
 #include "src/base/log.h"
+#include "src/base/options/yaml_document.h"
 #include "src/base/signal_thread.h"
 #include "src/base/size_limit.h"
 #include "src/comm/host_exchange.h"
@@ -84,6 +85,8 @@ int train(const CommandLine& command, const std::vector<std::string>& words, Mpi
   RunConfig config = command.config;
   config.parallel = resolve_layout(config, mpi.size(), command.origins);
   config.nccl.one_rank_groups = config.parallel.one_rank_exchange;
+  // What the working folder's name has brought in: no checkpoint could hold it.
+  refuse_what_is_no_text(to_yaml(config), "the configuration with the folders of its paths");
   log::info("{} rank(s) on {} per node, node {}", mpi.size(), mpi.local_size(), mpi.node());
 
   const auto host_stream = cpu_device().make_stream();

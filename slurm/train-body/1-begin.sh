@@ -22,7 +22,12 @@ end_for() {
   exit 70
 }
 
-# Of this job, made anew: where others share the run directory, nothing is written through a link that they left.
-if [[ -d $run_dir ]] && ! why=$({ rm -rf "$work" && mkdir -p "$work"; } 2>&1); then
-  end_for "the folder of job $SLURM_JOB_ID cannot be made: $why (docs/problems.md, \"The disk is full\")"
-fi
+# Of this job, made anew: where others share the run directory, nothing is written through a link that they left. What
+# rm leaves (an NFS server's .nfs files) is of this job's start before. Others may make room meanwhile.
+for ((n = 0; n < 5; n++)); do
+  [[ -d $run_dir ]] || break
+  ((n == 0)) || sleep "$poll_seconds"
+  why=$(rm -rf "$work" 2>&1; [[ ! -L $work ]] && mkdir -p "$work" 2>&1) && break
+  say "the folder of job $SLURM_JOB_ID cannot be made: $why"
+  ((n < 4)) || end_for "the folder of job $SLURM_JOB_ID cannot be made: $why (docs/problems.md, \"The disk is full\")"
+done

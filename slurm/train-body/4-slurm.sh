@@ -60,7 +60,7 @@ tell_successors() {
   local id ids avoids
   ids=$(successors) && [[ -n $ids ]] || return 1
   for id in $ids; do
-    avoids=$(slurm squeue --noheader --jobs="$id" --format=%x 2>/dev/null)
+    avoids=$(insist squeue --noheader --jobs="$id" --format=%x) || return 1
     [[ $avoids == [a-zA-Z0-9]* ]] || avoids=''
     insist scontrol update JobId="$id" ExcNodeList="$exclude${avoids:+,$avoids}" || return 1
   done

@@ -33,10 +33,12 @@ const Entry* entry_of(std::uintptr_t address) {
 
 /// Calls nothing but what a handler may call. Another thread tells the reason and ends the process: this one may be
 /// anywhere, and the read that it came from would fail again.
-void on_fault(int /*signal*/, siginfo_t* info, void* /*context*/) {
-  const Entry* const entry = entry_of(reinterpret_cast<std::uintptr_t>(info->si_addr));
+void on_fault(int signal, siginfo_t* info, void* /*context*/) {
+  const bool sent = info->si_code <= 0;  // by kill(): it has no address
+  const Entry* const entry = sent ? nullptr : entry_of(reinterpret_cast<std::uintptr_t>(info->si_addr));
   if (entry == nullptr) {
-    sigaction(SIGBUS, &before, nullptr);  // the read fails again, and finds what was there before
+    sigaction(SIGBUS, &before, nullptr);  // a read fails again, and finds what was there before
+    if (sent) raise(signal);
     return;
   }
   const Entry* none = nullptr;

@@ -183,9 +183,6 @@ void check_software(const ClusterProfile& p, const Origins& at) {
     const char* key = "environment.variables";
     if (!is_variable_name(v.name)) throw refuse(at, key, in_quotes(v.name), "expected the name of a variable");
     if (v.unset && !v.value.empty()) throw refuse(at, key, v.name, "has a value and is unset, expected one of them");
-    if (!v.unset && v.value.empty()) {
-      throw refuse(at, key, v.name, "its value is empty, expected one, or unset: true for no such variable in the job");
-    }
     if (v.reason.empty()) throw refuse(at, key, v.name, "its reason is empty, expected why it has that value");
     if ((v.value + v.reason + v.review).find('\n') != std::string::npos) {
       throw refuse(at, key, v.name, "found a line break, expected value, reason and review in one line each");

@@ -187,20 +187,22 @@ void declare_software(Schema& schema, ClusterProfile& p) {
   schema.section("environment", "Environment variables of the job.");
   schema.add("generate", p.environment.generate).help("Generate what the fabric needs.");
   schema
-      .add_list<EnvironmentValue>("variables", p.environment.variables,
-                                  [](Schema& element, EnvironmentValue& v) {
-                                    element.add("name", v.name).required().help("Name.");
-                                    element.add("value", v.value).help("Value. Not empty.");
-                                    element.add("reason", v.reason).required().help("Why.");
-                                    element.add("review", v.review)
-                                        .help(
-                                            "Release of NCCL from which the reason may no longer hold; octet doctor "
-                                            "--env says so then.");
-                                    element.add("unset", v.unset)
-                                        .help(
-                                            "In place of a value: the job has no such variable, neither a generated "
-                                            "one nor one of the shell that submits.");
-                                  })
+      .add_list<EnvironmentValue>(
+          "variables", p.environment.variables,
+          [](Schema& element, EnvironmentValue& v) {
+            element.add("name", v.name).required().help("Name.");
+            element.add("value", v.value)
+                .help("Value. An empty one is a value too, which NCCL may take for a name; see unset.");
+            element.add("reason", v.reason).required().help("Why.");
+            element.add("review", v.review)
+                .help(
+                    "Release of NCCL from which the reason may no longer hold; octet doctor "
+                    "--env says so then.");
+            element.add("unset", v.unset)
+                .help(
+                    "In place of a value: the job has no such variable, neither a generated "
+                    "one nor one of the shell that submits.");
+          })
       .help(
           "A list of {name, value, reason, review}, which win over generated values, or {name, unset: true, reason}.");
 }

@@ -133,6 +133,7 @@ std::string OperationScope::text() const {
 Watchdog::Watchdog(const TimeLimits& limits, double grace_seconds) : grace_(duration_of(std::max(grace_seconds, 0.0))) {
   if (armed) throw internal_error("comm", "two watchdogs in one process");
   set_limits(limits);
+  mapped_files_.emplace();
   armed = true;
   heartbeat::watch(true);
   thread_ = std::thread([this] { watch(); });

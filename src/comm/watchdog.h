@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -108,8 +109,7 @@ class Watchdog {
   void watch();
   [[noreturn]] void end(std::chrono::steady_clock::duration stood) const;
 
-  mapped_regions::Guard mapped_files_;
-
+  std::optional<mapped_regions::Guard> mapped_files_;
   std::chrono::steady_clock::duration grace_;
   std::chrono::steady_clock::duration interval_{};  ///< between two looks
   std::mutex mutex_;

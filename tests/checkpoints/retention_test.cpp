@@ -63,6 +63,10 @@ TEST(StepsToPrune, DamagedOnesDoNotCount) {
   EXPECT_EQ(asked, (Steps{40, 30, 20})) << "of 10 nothing depends";
   EXPECT_EQ(prune(2, {20, 10}), (Steps{10, 20, 30}));
   EXPECT_EQ(asked, Steps{40});
+  EXPECT_EQ(prune(5, {}), Steps{});
+  EXPECT_EQ(asked, Steps{}) << "all of them may stay, be they whole or not";
+  EXPECT_EQ(prune(4, {}), Steps{10});
+  EXPECT_EQ(asked, (Steps{40, 30, 20}));
   EXPECT_EQ(prune(1, {}), (Steps{10, 20, 30, 40}));
   EXPECT_EQ(asked, Steps{});
   EXPECT_EQ(prune(2, {40}, 20), Steps{10});

@@ -236,6 +236,9 @@ TEST(Doctor, FilesOfNcclAreLookedUpOnTheNode) {
   Changed shell;
   shell.with("commands/env", "NCCL_GRAPH_FILE=/tmp/graph.xml\n");
   EXPECT_EQ(shell.check("nccl.files", nullptr), "bad: NCCL_GRAPH_FILE=/tmp/graph.xml\n");
+  Changed tuner;
+  tuner.with("commands/env", "NCCL_TUNER_PLUGIN=/opt/tuner.so\nNCCL_TOPO_FILE=\n");
+  EXPECT_EQ(tuner.check("nccl.files", nullptr), "warning: NCCL_TOPO_FILE=\nwarning: NCCL_TUNER_PLUGIN=/opt/tuner.so\n");
   ClusterProfile other = roce;
   other.environment.variables = {{.name = "NCCL_TOPO_FILE", .value = "", .reason = "bare", .unset = true}};
   EXPECT_EQ(Changed().check("nccl.files", &other), "");

@@ -194,6 +194,18 @@ TEST_F(Submit, AChainThatIsAddedIsOneWithTheFirst) {
   EXPECT_EQ(rest_of("101", "finish", 20, ""), "");
 }
 
+/// Whoever submits it has done something about what may end the first.
+TEST_F(Submit, AJobThatIsSubmittedOtherwiseIsNotEndedWithTheFirst) {
+  const std::string again = directory + " --cluster local --nodes 2 ";
+  ASSERT_EQ(submit_run("--checkpoint.interval 5 --train.steps 20").exit_code, 0);
+  ASSERT_EQ(submit(again).exit_code, 0);
+  ASSERT_EQ(submit(again + "--exclude v3").exit_code, 0);
+  ASSERT_EQ(submit(again + "--time 0:30:00").exit_code, 0);
+  ASSERT_EQ(submit(again + "--cluster.nodes.memory_gib 5").exit_code, 0);
+  EXPECT_EQ(rest_of("101", "stop", 0, "102 103 104 105"), "102 ");
+  EXPECT_EQ(rest_of("101", "finish", 20, "102 103 104 105"), "102 103 104 105 ");
+}
+
 /// Records of an older version do not say what their jobs do: none is ended for another.
 TEST_F(Submit, JobsOfAnOlderVersionAreLeftAlone) {
   write_bytes(file("jobs.jsonl"),

@@ -2,6 +2,7 @@
 
 #include "checkpoints/pruner.h"
 #include "checkpoints/restore.h"
+#include "checkpoints/unknown_format.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "jobs/octet/commands.h"
 #include "src/base/log.h"
@@ -19,6 +20,8 @@ constexpr std::string_view prune_usage =
 bool is_whole(const std::string& directory, int threads) {
   try {
     return report_damage({directory, checkpoint::read_manifest(directory)}, threads) == 0;
+  } catch (const checkpoint::UnknownFormat&) {
+    throw;  // it is no damage, and may be the newest
   } catch (const Error& error) {
     log::error("{}", error.what());
     return false;

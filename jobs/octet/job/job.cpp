@@ -104,7 +104,12 @@ int before(const po::variables_map& values) {
     log.add(not_begun(text("run-dir"), text("job"), decision));
     note_end(text("run-dir"), decision);
   }
-  log.write();
+  try {
+    log.write();
+  } catch (const Error& e) {
+    decision = {JobAction::stop, e.what()};
+    note_end(text("run-dir"), decision);
+  }
   print_decision(decision, hosts);
   log::out("lead={}", stop_lead_seconds(values["min-lead"].as<std::int64_t>(), checkpoint_seconds(text("run-dir"))));
   log::out("left={}", static_cast<std::int64_t>(facts.seconds_left));

@@ -82,10 +82,10 @@ std::string all_lines(const std::string& run_dir) {
   return lines_of(in_order(read(run_dir, false)));
 }
 
-/// Keeps aside what cannot be read, of which a new text would leave nothing.
+/// Keeps a copy of what cannot be read, of which a new text would leave nothing.
 void set_aside(const std::string& path) {
   std::error_code error;
-  fs::rename(path, path + ".damaged", error);
+  fs::copy_file(path, path + ".damaged", fs::copy_options::overwrite_existing, error);
 }
 
 }  // namespace

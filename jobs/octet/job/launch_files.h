@@ -8,15 +8,17 @@
 
 namespace octet {
 
-// Where a run keeps its launches: a file for each job, RUN/job/launches/ID.jsonl, in which that job alone writes, and
-// RUN/job/launches.jsonl for people and scripts, which has the lines of all of them, oldest first.
+// Where a run keeps its launches: a file for each job, RUN/job/launches/ID.jsonl, in which that job alone writes (once
+// Slurm says that it is over, whoever notes its end), and RUN/job/launches.jsonl for people and scripts, which has the
+// lines of all of them, oldest first.
 //
 // Two jobs of a run may note something at the same time, from two nodes (the end of one, the begin of the next; one
 // that is refused the directory). No way of adding a line to one shared file is safe wherever runs lie. O_APPEND is, on
 // a local file system and on Lustre; an NFS client looks for the end itself and writes there, over what another has
 // written meanwhile. Locks are off, or of one node, on many mounts of Lustre and BeeGFS, and may be waited for in vain
 // on NFS. A rename undoes what came since the file was read. So nothing that counts is shared: a job's own file is
-// replaced by a rename, and launches.jsonl, from which nothing is decided, is made anew until it has all that is there.
+// replaced by a rename, and launches.jsonl, which counts only for jobs without such a file, is made anew until it has
+// all that is there.
 
 /// The launches of one job, oldest first.
 struct JobLaunches {

@@ -30,8 +30,8 @@ std::uint32_t hash_of(std::string_view text) {
 
 }  // namespace
 
-std::string settings_mark(const std::string& configuration, std::int64_t nodes) {
-  return fmt::format("{:08x}", hash_of(fmt::format("{}\n{}", nodes, configuration)));
+std::string settings_mark(const std::vector<std::string>& asked) {
+  return fmt::format("{:08x}", hash_of(fmt::format("{}", fmt::join(asked, "\n"))));
 }
 
 std::string job_name(const std::string& run_dir) {

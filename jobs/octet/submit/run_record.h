@@ -23,8 +23,9 @@ struct JobRecord {
 /// takes --name as a list.
 std::string job_name(const std::string& run_dir);
 
-/// A sign that tells what a job does from what another one does: of the configuration that it trains, and its nodes.
-std::string settings_mark(const std::string& configuration, std::int64_t nodes);
+/// A sign that tells jobs that do the same from others: of all that was asked of them, a text each, such as the
+/// configuration that they train, their cluster's profile and the nodes that they avoid.
+std::string settings_mark(const std::vector<std::string>& asked);
 
 /// Appends a line.
 void record_job(const std::string& run_dir, const JobRecord& job);

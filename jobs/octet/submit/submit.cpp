@@ -76,6 +76,13 @@ Error cut_short(const Error& refusal, const std::vector<std::string>& ids, const
                   command_text({"octet", "submit", "cancel", s.job.run_dir}), chain - std::ssize(ids))};
 }
 
+/// Of a job that would end as another does: a person who changes any of this has done something about that end.
+std::string mark_of(const Submission& s, const SubmitOptions& o) {
+  return settings_mark({to_yaml(s.run.config), to_yaml(s.job.profile), std::to_string(o.nodes),
+                        std::to_string(o.spares), o.time, o.exclude, o.account, o.partition, o.qos, o.constraint,
+                        o.reservation});
+}
+
 /// Each job is noted as soon as Slurm has it.
 std::vector<std::string> submit_jobs(const Submission& s, const SubmitOptions& o) {
   std::vector<std::string> ids;
@@ -95,7 +102,7 @@ std::vector<std::string> submit_jobs(const Submission& s, const SubmitOptions& o
                                .nodes = o.nodes,
                                .run_dir = s.job.run_dir,
                                .steps = s.job.steps,
-                               .settings = settings_mark(to_yaml(s.run.config), o.nodes)});
+                               .settings = mark_of(s, o)});
   }
   return ids;
 }

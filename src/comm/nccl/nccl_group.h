@@ -41,9 +41,9 @@ class NcclGroup final : public InFlight {
   void wait_until_ready(const OperationScope& operation);
   /// Checks the result of a call of NCCL for this group: throws on all but success and "in progress".
   void check(ncclResult_t result, const OperationScope& operation);
-  /// Operations that the device may be behind the host. So many are milliseconds of work, which covers what may hold up
-  /// the host. Without a bound it would be ahead until CUDA takes no more launches, and wait there, where it cannot ask
-  /// NCCL for errors.
+  /// The device is fewer operations than this behind the host: of FSDP those of a dozen blocks, of tensor parallelism
+  /// those of some three, which should cover what may hold up the host (not measured). Without a bound it would be
+  /// ahead until CUDA takes no more launches, and wait there, where it cannot ask NCCL for errors.
   static constexpr std::size_t most_ahead = 24;
 
   /// The stream has been given `operation`. Waits until the device is less than most_ahead behind.
