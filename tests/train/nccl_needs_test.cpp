@@ -59,7 +59,7 @@ TEST(NcclNeeds, GroupsOfEqualRanksAreOneCommunicator) {
             (Planned{"world of 8: agrees", "dp_shard of 8: gathers", "dp_shard of 8: gathers"}));
   EXPECT_EQ(planned(config, {.dp_replicate = 8}), (Planned{"world of 8: reduces agrees"}));
   EXPECT_EQ(planned(config, {.dp_replicate = 4, .dp_shard = 2}),
-            (Planned{"world of 8: agrees", "dp_replicate of 4: reduces", "dp_shard of 2: agrees",
+            (Planned{"world of 8: agrees", "dp_replicate of 4: reduces agrees", "dp_shard of 2: agrees",
                      "dp_shard of 2: gathers", "dp_shard of 2: gathers"}));
   EXPECT_EQ(planned(config, {.tp = 8}), (Planned{"world of 8: gathers agrees exchanges"}));
   EXPECT_EQ(planned(config, {}), Planned{});
