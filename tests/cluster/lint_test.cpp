@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "src/cluster/doctor/known_versions.h"
 #include "src/cluster/environment.h"
@@ -392,16 +393,17 @@ TEST(FileFindings, FilesThatVariablesName) {
   EXPECT_TRUE(found({{"NCCL_TOPO_FILE", "topo.xml"}}).empty());  // relative, to where the job is
   EXPECT_TRUE(found({{"NCCL_NET_PLUGIN", "none"}, {"NCCL_TUNER_PLUGIN", "libtuner.so"}}).empty());
   EXPECT_TRUE(found({{"NCCL_NET_PLUGIN", "/opt/plugins/net.so"}}).empty());
-  const std::pair<const char*, const char*> lost[] = {{"NCCL_TOPO_FILE", "/nowhere.xml"},
-                                                      {"NCCL_TOPO_FILE", ""},
-                                                      {"NCCL_TOPO_FILE", "/etc"},
-                                                      {"NCCL_GRAPH_FILE", "/nowhere.xml"},
-                                                      {"NCCL_TUNER_PLUGIN", "/opt/plugins/tuner.so"},
-                                                      {"NCCL_NET_PLUGIN", "/opt/plugins/net.so,/opt/other.so"}};
-  for (const auto& [name, value] : lost) {
+  const std::tuple<const char*, const char*, State> lost[] = {
+      {"NCCL_TOPO_FILE", "/nowhere.xml", State::bad},
+      {"NCCL_TOPO_FILE", "", State::warning},
+      {"NCCL_TOPO_FILE", "/etc", State::bad},
+      {"NCCL_GRAPH_FILE", "/nowhere.xml", State::bad},
+      {"NCCL_TUNER_PLUGIN", "/opt/plugins/tuner.so", State::warning},
+      {"NCCL_NET_PLUGIN", "/opt/plugins/net.so,/opt/other.so", State::bad}};
+  for (const auto& [name, value, state] : lost) {
     const Findings f = found({{name, value}});
     ASSERT_EQ(f.size(), 1U) << name << '=' << value;
-    EXPECT_EQ(f[0].state, State::bad);
+    EXPECT_EQ(f[0].state, state) << name << '=' << value;
     EXPECT_EQ(f[0].seen, value);
   }
 }

@@ -154,7 +154,6 @@ TEST(Profile, RefusesWhatNoClusterCouldBe) {
   EXPECT_HAS(
       refusal(small, {{"environment.variables", "[{name: A, value: b, reason: c}, {name: A, value: d, reason: e}]"}}),
       "is there twice");
-  EXPECT_HAS(refusal(small, {{"environment.variables", "[{name: A, value: \"\", reason: c}]"}}), "unset: true");
   EXPECT_HAS(refusal(small, {{"environment.variables", "[{name: A, value: b, unset: true, reason: c}]"}}),
              "has a value and is unset");
   EXPECT_HAS(refusal(small, {{"environment.variables", "[{name: 1A, value: b, reason: c}]"}}), "name of a variable");
