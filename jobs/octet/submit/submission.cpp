@@ -45,7 +45,7 @@ CommandLine resolve_paths(CommandLine run) {
 /// What the first submission decided; nothing where this is the first. A file that is there and says nothing must not
 /// be replaced: jobs in the queue read it.
 std::optional<std::string> submitted_before(const std::string& file) {
-  const auto text = read_text_file(file);
+  auto text = read_text_file(file);
   const int why = text ? 0 : errno;
   if ((text && !text->empty()) || why == ENOENT) return text;
   throw usage_error("submit",
