@@ -87,7 +87,7 @@ def a_program_that_is_away_for_a_moment_ends_no_job(folder):
 @scenario
 def a_job_whose_folder_cannot_be_made_says_why(folder):
     run = Run(folder, "no-folder", 20)
-    run.submit(2, "--hold")
+    run.submit(2, "--hold", OCTET_TEST_POLL_SECONDS="1")
     (run.dir / "job").touch()
     output_of("scontrol", "release", *run.jobs)
     run.wait_for_end()

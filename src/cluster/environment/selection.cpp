@@ -109,6 +109,7 @@ std::string without_algorithm(const Selection& selection, const AlgorithmLimits&
     }
   }
   std::vector<std::string> out;
+  out.reserve(found.size());
   for (const auto& [names, choice] : found) out.push_back(fmt::format("{} ({})", names, choice));
   return joined(out, "; ");
 }

@@ -21,7 +21,7 @@ GraphChannel read_channel(const XmlFile& file, pugi::xml_node node) {
     if (name == "gpu") channel.gpus.push_back(file.required_hex(child, "dev"));
   }
   if (channel.gpus.empty()) throw usage_error("tuning", "{} has no <gpu>", file.place(node));
-  if (channel.nets.size() != 0 && channel.nets.size() != 2) {
+  if (!channel.nets.empty() && channel.nets.size() != 2) {
     throw usage_error("tuning", "{} has {} <net>, expected 2 or none", file.place(node), channel.nets.size());
   }
   return channel;

@@ -96,7 +96,7 @@ bool alternate(const ChannelGraph& ring) {
   for (std::size_t c = 0; c < ring.channels.size(); c += 2) {
     const auto& one = ring.channels[c].nets;
     const auto& other = ring.channels[c + 1].nets;
-    if (!std::ranges::equal(one, other | std::views::reverse)) return false;
+    if (!std::equal(one.begin(), one.end(), other.rbegin(), other.rend())) return false;
   }
   return true;
 }
