@@ -13,6 +13,7 @@ constexpr int nodes = 5, ranks = 4;
 /// Rank r is on node r % 5: ranks of a node do not follow each other.
 Teams dealt_teams() {
   std::vector<std::string> node_of;
+  node_of.reserve(nodes * ranks);
   for (int rank = 0; rank < nodes * ranks; ++rank) node_of.push_back("n" + std::to_string(rank % nodes));
   return make_teams(PairsOf::nodes, node_of);
 }

@@ -32,10 +32,10 @@ TEST_P(KilledRun, GoesOnToTheSameBits) {
     EXPECT_EQ(saved % 10, 0);
 
     const std::string steps = fmt::format(" --train.steps {}", saved + 10);
-    const TrainedRun resumed = train_in(killed.directory, layout.ranks, same + steps + never_due);
+    const TrainedRun resumed = train_in(killed.directory, layout.ranks, fmt::format("{}{}{}", same, steps, never_due));
     ASSERT_EQ(resumed.result.exit_code, 0) << resumed.result.all();
     EXPECT_HAS(resumed.result.err, fmt::format("step-{:06}: step {}, loss ", saved, saved));
-    const TrainedRun& whole = finished(layout.ranks, same + steps + never_due);
+    const TrainedRun& whole = finished(layout.ranks, fmt::format("{}{}{}", same, steps, never_due));
     expect_whole_until(resumed, saved + 10);
     for (const char* key : {"loss", "grad_norm", "lr", "tokens", "validation_loss"}) {
       EXPECT_EQ(resumed.losses(key), whole.losses(key)) << key;
@@ -268,7 +268,7 @@ TEST(Resuming, ACheckpointOfANewerProgramIsRefusedAndStays) {
 /// A run that is killed before its first checkpoint, whatever it has done by then.
 TrainedRun killed_early(const std::string& arguments) {
   EndlessRun endless(arguments + never_due);
-  const TrainedRun killed = endless.end_by_kill();
+  TrainedRun killed = endless.end_by_kill();
   EXPECT_TRUE(checkpoints_of(killed).empty());
   return killed;
 }
@@ -351,13 +351,13 @@ TEST(Extending, WhatMayBeLongerHasTheBitsOfARunThatWas) {
     // wsd is stopped in the midst: its checkpoint of step 5 is before the decay by either number.
     TrainedRun run = copy_of(finished(2, same + "--train.steps 10 --checkpoint.interval 5"));
     if (same == short_wsd) {
-      expect_refused(run.directory, same + "--train.steps 16" + never_due,
+      expect_refused(run.directory, fmt::format("{}--train.steps 16{}", same, never_due),
                      {"train.steps = 10 there, 16 now: step 7, which is done", "--schedule.extend rewarm"});
       fs::remove_all(checkpoints_of(run).front());
     }
-    run = train_in(run.directory, 2, same + "--train.steps 16" + never_due);
+    run = train_in(run.directory, 2, fmt::format("{}--train.steps 16{}", same, never_due));
     ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
-    const TrainedRun& whole = finished(2, same + "--train.steps 16" + never_due);
+    const TrainedRun& whole = finished(2, fmt::format("{}--train.steps 16{}", same, never_due));
     expect_whole_until(run, 16);
     for (const char* key : {"loss", "grad_norm", "lr"}) EXPECT_EQ(run.losses(key), whole.losses(key)) << key;
     expect_same_tensors(checkpoints_of(run).front(), checkpoints_of(whole).front());
@@ -373,8 +373,8 @@ TEST(Extending, ADryRunRefusesWhatTheRunWould) {
   };
   for (const auto& [options, part] : table) {
     SCOPED_TRACE(options);
-    const CommandResult dry = in_workplace(octet_train + " run.yaml --run.dir " + run.directory + " " + short_wsd +
-                                           options + " --dry-run --ranks 2");
+    const CommandResult dry = in_workplace(fmt::format("{} run.yaml --run.dir {} {}{} --dry-run --ranks 2", octet_train,
+                                                       run.directory, short_wsd, options));
     EXPECT_EQ(dry.exit_code, part.empty() ? 0 : 64) << dry.all();
     EXPECT_HAS(dry.err, part);
   }

@@ -17,7 +17,7 @@ CommandResult explain(const std::string& arguments) {
 
 Json explained(const std::string& arguments) {
   const CommandResult result = explain(arguments + " --json");
-  const Json answer = Json::parse(result.out);
+  Json answer = Json::parse(result.out);
   const bool unhealthy = answer.contains("measured") && !answer["measured"]["healthy"].get<bool>();
   EXPECT_EQ(result.exit_code, unhealthy ? 76 : 0) << result.all();
   return answer;
