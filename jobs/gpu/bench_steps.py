@@ -133,10 +133,10 @@ def recipe_step_rows(memory):
 
 
 def choice_step_rows(memory):
-    """The higher stack of 8B again with another choice than the default: Octet's alone."""
-    most = tallest("8b", memory)
-    return [step("8b", "float8", most, plans="heuristic"), step("8b", "float8", most, fast="all"),
-            step("8b", "bf16", most, plans="heuristic")]
+    """The higher stacks of 8B and 70B again with another choice than the default: Octet's alone."""
+    return [step("8b", "float8", tallest("8b", memory), fast="all"),
+            *(step(model, precision, tallest(model, memory), plans="heuristic") for model in ("8b", "70b")
+              for precision in reversed(PRECISIONS))]
 
 
 def narrow_step(row):
