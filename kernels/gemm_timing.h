@@ -12,13 +12,9 @@ namespace octet {
 // How a run learns which algorithm of cuBLASLt is the fastest for each of its GEMMs, before its first step. In a build
 // without CUDA each of these is an internal error. Not thread-safe; none may be called while a CUDA graph is captured.
 
-/// The proposals of cuBLASLt that are tried for a product, and how often each of them runs in turns with the others.
-/// The first runs do not count: they load the kernel.
+/// The proposals of cuBLASLt that are tried for a product, and how often each of them runs. The first runs do not
+/// count: they load the kernel and bring the GPU's clock to where it stays.
 constexpr int timed_proposals = 8, uncounted_runs = 2, timed_runs = 5;
-/// How many of them, the fastest in turns, then run on their own, and for how many seconds: twice at most. A GPU takes
-/// some hundredths of a second until its clock is where such a load brings it.
-constexpr int timed_under_load = 4;
-constexpr double load_seconds = 0.2;
 
 /// What choices of this process are valid for. Loads cuBLASLt, as all that follows.
 PlanPlatform gemm_platform(Stream& stream);

@@ -84,7 +84,7 @@ def step(model, precision, layers, micro_batches=1, recipe=None, graphs=None, pl
          beside=None, multiprocessors=None, gemms=None):
     """A training step of one sequence a micro-batch: the blocks on a vocabulary of bytes, or the 1.8B model whole.
     `graphs`: a value of cuda.graphs in place of the default. `plans`: cuda.gemm and cuda.attention; timed is what auto
-    is in a run of more than some thousand steps, and heuristic what it would be in the few of a row. `fast`: a value of
+    is in a run of more than some hundred steps, and heuristic what it would be in the few of a row. `fast`: a value of
     float8.fast_accumulate in place of the default, and `gradients`, `beside`, `multiprocessors` and `gemms` are of
     parallel.gradient_wire and optimizer.beside_forward, beside_multiprocessors and beside_gemms."""
     m = MODELS[model]

@@ -116,7 +116,7 @@ std::vector<double> time_plans(const CublasLt& library, cublasLtHandle_t handle,
   for (const GemmPlan& plan : plans) {
     trials.emplace_back([&] { return run(library, handle, plan, args, native(stream)) == CUBLAS_STATUS_SUCCESS; });
   }
-  return trial_microseconds(stream, trials);
+  return least_microseconds(stream, trials);
 }
 
 }  // namespace octet::cuda

@@ -58,7 +58,7 @@ class ChosenPlans : public testing::Test {
             .used_path = directory_.gemm_plans_used(),
             .many = "GEMMs",
             .step_flops = 1e7,
-            .lost_flops = lost_flops_};
+            .building_flops = building_flops_};
   }
   PlanLibrary library() {
     return {.platform = [this] { return platform_; },
@@ -126,7 +126,7 @@ class ChosenPlans : public testing::Test {
   PlanPlatform platform_{.library_version = 130100, .device = "GPU"};
   PlanChoices used_;
   std::vector<std::string> timed_;
-  double lost_flops_ = 0;
+  double building_flops_ = 0;
   int start_ = 0;
 };
 
@@ -190,10 +190,10 @@ TEST_F(ChosenPlans, AFileOfTheRunThatIsCutIsAWarning) {
 
 /// On both sides of 1 % of 1000 steps, whatever the number of ranks: a rank builds for 1 to 7 of the problems.
 TEST_F(ChosenPlans, ABuildingOfPlansThatCostsMuchIsLeftOut) {
-  lost_flops_ = 2e8;
+  building_flops_ = 2e8;
   expect_said(choose(1), "cuda.gemm = auto: by heuristic; timing takes ");
   EXPECT_EQ(timed(), 0);
-  lost_flops_ = 1e7;
+  building_flops_ = 1e7;
   expect_said(choose(2), "cuda.gemm = auto: timed; timing takes ");
   EXPECT_EQ(timed(), 7);
 }

@@ -2,10 +2,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
-#include <map>
-#include <vector>
 
-#include "kernels/cuda/trial_timer.h"
 #include "tests/cuda/gemm_plans_test.h"
 
 namespace octet::cuda_test {
@@ -135,44 +132,6 @@ TEST_F(GemmTimingTest, SumsInAnOrderOfChanceAreReplayedOnlyWhereTheyMay) {
           "was not deterministic");
   const Gemm rounded = linear_gemm();  // sums would be kept in bf16
   EXPECT_EQ(replaying(chosen(rounded, in_place)).of(rounded).algorithm.data[0], 1u);
-}
-
-/// Slices are given out in the order in which they are asked for.
-struct Slices {
-  std::map<std::size_t, std::vector<double>> of;
-  std::vector<std::size_t> asked{};
-
-  std::vector<double> times(const std::vector<double>& turns) {
-    return under_load(turns, [this](std::size_t way) {
-      asked.push_back(way);
-      auto& left = of.at(way);
-      const double first = left.front();
-      left.erase(left.begin());
-      return first;
-    });
-  }
-};
-
-/// The fastest in turns draws so much that another is the fastest where each works alone; both slices count.
-TEST(UnderLoad, TheFastestAloneMayBeAnotherThanInTurns) {
-  Slices slices{.of = {{0, {103, 103}}, {1, {102, 104}}, {2, {101, 100}}}};
-  EXPECT_EQ(slices.times({100, 98, 101, 120}), (std::vector<double>{103, 103, 100.5, HUGE_VAL}));
-  EXPECT_EQ(slices.asked, (std::vector<std::size_t>{0, 1, 2, 2, 1, 0}));
-}
-
-TEST(UnderLoad, WhatIsClearlySlowerHasOneSliceOrNone) {
-  Slices slices{.of = {{0, {110}}, {1, {100, 102}}, {2, {104}}, {3, {99, 101}}}};
-  EXPECT_EQ(slices.times({104, 100, 101, 102, 103, 107}), (std::vector<double>{110, 101, 104, 100, HUGE_VAL, HUGE_VAL}))
-      << "the fourth in turns is one too many, the first of the library is not, and the last is 7 % slower";
-  EXPECT_EQ(slices.asked, (std::vector<std::size_t>{0, 1, 2, 3, 3, 1}));
-}
-
-TEST(UnderLoad, WhatDoesNotRunHasNoSlice) {
-  Slices none;
-  EXPECT_EQ(none.times({HUGE_VAL, HUGE_VAL}), (std::vector<double>{HUGE_VAL, HUGE_VAL}));
-  EXPECT_EQ(none.times({HUGE_VAL, 5, 6}), (std::vector<double>{HUGE_VAL, 5, HUGE_VAL})) << "nothing to choose from";
-  Slices failing{.of = {{0, {HUGE_VAL}}, {1, {5, 5}}}};
-  EXPECT_EQ(failing.times({5, 5}), (std::vector<double>{HUGE_VAL, 5})) << "the first failed under load";
 }
 
 }  // namespace

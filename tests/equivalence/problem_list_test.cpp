@@ -89,7 +89,7 @@ TEST(ProblemList, HasEachKindOnce) {
   EXPECT_LT(added, std::ssize(list.gemms));
 }
 
-/// Timing of a real run: 8B on 8 GPUs for two thousand steps is worth it, for ten it is not.
+/// Timing of a real run: 8B on 8 GPUs for a thousand steps is worth it, for one, or ten of attention, it is not.
 TEST(TimingCost, IsUnderOnePercentOfLongRuns) {
   RunConfig config = small_run();
   config.model = read_model(OCTET_SOURCE_DIR "/configs/models/8b.yaml");
@@ -99,16 +99,13 @@ TEST(TimingCost, IsUnderOnePercentOfLongRuns) {
   const ProblemList list = problems_of_run(config, {.dp_shard = 8}, 0, DeviceType::cpu);
   std::vector<double> untimed;
   for (const Gemm& gemm : list.gemms) untimed.push_back(gemm.flops());
-  const char* const device = "NVIDIA H100 80GB HBM3";
-  const double lost = lost_flops(PlanKind::gemm, device);
-  EXPECT_TRUE(timing_cost(untimed, lost, 8, list.step_flops(), 2000).worthwhile());
-  EXPECT_FALSE(timing_cost(untimed, lost, 8, list.step_flops(), 10).worthwhile());
+  EXPECT_TRUE(timing_cost(untimed, 0, 8, list.step_flops(), 1000).worthwhile());
   EXPECT_FALSE(timing_cost(untimed, 0, 8, list.step_flops(), 1).worthwhile());
   untimed.clear();
   for (const AttentionProblem& problem : list.attention) untimed.push_back(problem.flops());
-  const double attention_lost = lost_flops(PlanKind::attention, device);
-  EXPECT_TRUE(timing_cost(untimed, attention_lost, 8, list.step_flops(), 1000).worthwhile());
-  EXPECT_FALSE(timing_cost(untimed, attention_lost, 8, list.step_flops(), 10).worthwhile());
+  const double building = attention_building_flops("NVIDIA H100 80GB HBM3");
+  EXPECT_TRUE(timing_cost(untimed, building, 8, list.step_flops(), 1000).worthwhile());
+  EXPECT_FALSE(timing_cost(untimed, building, 8, list.step_flops(), 10).worthwhile());
   EXPECT_TRUE(timing_cost(untimed, 0, 8, list.step_flops(), 10).worthwhile()) << "trials alone are the least of it";
 }
 
@@ -143,21 +140,19 @@ TEST(TimingCost, IsSharedAndComparedWithWhatIsLeft) {
   EXPECT_TRUE(timing_cost({}, 0, 1, 1e6, 1).worthwhile());
 }
 
-/// Just under and over the limit, 1 %; with few trials it is what else goes by that decides.
-TEST(TimingCost, CountsWhatIsLostForEachProblem) {
+/// Just under and over the limit, 1 %; with few trials it is the building that decides.
+TEST(TimingCost, CountsTheBuildingOfEachProblemsPlans) {
   EXPECT_EQ(timing_cost({100, 400}, 5e5, 1, 1e6, 3).timing, 500.0 * 8 * 7 + 1e6);
-  EXPECT_EQ(timing_cost({100, 400}, 5e5, 2, 1e6, 3).timing, 400.0 * 8 * 7 + 5e5) << "one for each";
+  EXPECT_EQ(timing_cost({100, 400}, 5e5, 2, 1e6, 3).timing, 400.0 * 8 * 7 + 5e5) << "one builds for each";
   EXPECT_FALSE(timing_cost({100, 400}, 5e5, 1, 1e6, 102).worthwhile());  // 1,028,000 of 102,000,000
   EXPECT_TRUE(timing_cost({100, 400}, 5e5, 1, 1e6, 103).worthwhile());
   EXPECT_EQ(timing_cost({}, 5e5, 1, 1e6, 3).timing, 0);
 }
 
-/// Four ways run for 0.2 s under load, twice, and plans for attention take a second to build, at the sheet's peak.
-TEST(TimingCost, LostFlopsAreThoseOfTheSheetsPeak) {
-  EXPECT_DOUBLE_EQ(lost_flops(PlanKind::gemm, "NVIDIA A100-SXM4-80GB"), 1.6 * 312e12);
-  EXPECT_DOUBLE_EQ(lost_flops(PlanKind::attention, "NVIDIA A100-SXM4-80GB"), 2.6 * 312e12);
-  EXPECT_DOUBLE_EQ(lost_flops(PlanKind::gemm, "NVIDIA H100 80GB HBM3"), 1.6 * 989e12);
-  EXPECT_DOUBLE_EQ(lost_flops(PlanKind::attention, "a GPU of no sheet"), 2.6 * 989e12);
+TEST(TimingCost, BuildingTakesASecondOfTheSheetsPeak) {
+  EXPECT_DOUBLE_EQ(attention_building_flops("NVIDIA A100-SXM4-80GB"), 312e12);
+  EXPECT_DOUBLE_EQ(attention_building_flops("NVIDIA H100 80GB HBM3"), 989e12);
+  EXPECT_DOUBLE_EQ(attention_building_flops("a GPU of no sheet"), 989e12);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include "kernels/attention.h"
 #include "kernels/gemm.h"
-#include "kernels/plan_choices.h"
 #include "src/comm/mesh.h"
 #include "src/train/options/run_config.h"
 
@@ -38,14 +37,12 @@ struct TimingCost {
 };
 
 /// `untimed`: FLOPs of each problem that is still to be timed, of which each of `ranks` takes its share, and of each
-/// problem all trials in turns and `lost`, the FLOPs that go by while it is timed otherwise. The rank with
+/// problem all trials and `building`, the FLOPs that the GPU misses while the problem's plans are built. The rank with
 /// the most to do decides.
-TimingCost timing_cost(const std::vector<double>& untimed, double lost, int ranks, double step_flops,
+TimingCost timing_cost(const std::vector<double>& untimed, double building, int ranks, double step_flops,
                        std::int64_t steps_left);
 
-/// `lost` of a problem, at the bf16 peak of the GPU, which is above what steps reach, in float8 too: while the fastest
-/// ways run under load, and while plans for attention are built. `device`: the GPU's name; one whose data sheet is not
-/// known counts as an H100.
-double lost_flops(PlanKind kind, std::string_view device);
+/// `building` of an attention problem. `device`: the GPU's name; one whose data sheet is not known counts as an H100.
+double attention_building_flops(std::string_view device);
 
 }  // namespace octet

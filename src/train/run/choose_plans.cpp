@@ -133,7 +133,7 @@ class Choosing {
     if (rules_.how == CudaPlanChoice::timed) return true;
     std::vector<double> untimed;
     for (const auto& [problem, flops] : missing) untimed.push_back(flops);
-    const TimingCost cost = timing_cost(untimed, rules_.lost_flops, control_.size(), rules_.step_flops,
+    const TimingCost cost = timing_cost(untimed, rules_.building_flops, control_.size(), rules_.step_flops,
                                         config_.train.steps - stored_.step);
     std::int32_t worthwhile = cost.worthwhile() ? 1 : 0;
     control_.broadcast(&worthwhile, 1, DType::i32, 0);

@@ -33,7 +33,7 @@ struct PlanRules {
   std::string used_path;       ///< of a file that says that choices have been used; it stays when theirs is lost
   std::string_view many;       ///< what messages call the problems
   double step_flops = 0;       ///< of a training step
-  double lost_flops = 0;       ///< of a problem, as timing_cost has them
+  double building_flops = 0;   ///< that the GPU misses while a problem's plans are built
 };
 
 /// Chooses what a library does for each problem of a run, before the run takes its memory. What an earlier start of it

@@ -46,8 +46,7 @@ PlanLibrary gemm_library(Stream& stream, const std::vector<Gemm>& gemms) {
           .use = use_gemm_choices};
 }
 
-PlanRules gemm_rules(const RunConfig& config, const RunDirectory& directory, const ProblemList& work,
-                     std::string_view device) {
+PlanRules gemm_rules(const RunConfig& config, const RunDirectory& directory, const ProblemList& work) {
   const std::string& named = config.cuda.gemm_plans;
   return {.kind = PlanKind::gemm,
           .option = "cuda.gemm",
@@ -57,8 +56,7 @@ PlanRules gemm_rules(const RunConfig& config, const RunDirectory& directory, con
           .path_is_named = !named.empty(),
           .used_path = directory.gemm_plans_used(),
           .many = "GEMMs",
-          .step_flops = work.step_flops(),
-          .lost_flops = lost_flops(PlanKind::gemm, device)};
+          .step_flops = work.step_flops()};
 }
 
 /// cuDNN. Its problems are those of these that it has a plan for.
@@ -88,7 +86,7 @@ PlanRules attention_rules(const RunConfig& config, const RunDirectory& directory
           .used_path = directory.attention_plans_used(),
           .many = "attention passes",
           .step_flops = work.step_flops(),
-          .lost_flops = lost_flops(PlanKind::attention, device)};
+          .building_flops = attention_building_flops(device)};
 }
 
 }  // namespace
@@ -105,9 +103,10 @@ void choose_library_plans(const RunConfig& config, const RunEnvironment& environ
   const auto choose = [&](const PlanRules& rules, const PlanLibrary& library) {
     choose_plans(config, rules, directory, environment.control, library);
   };
-  const std::string device = stream.device().name();
-  if (gemms) choose(gemm_rules(config, directory, work, device), gemm_library(stream, work.gemms));
-  if (attention) choose(attention_rules(config, directory, work, device), attention_library(stream, work.attention));
+  if (gemms) choose(gemm_rules(config, directory, work), gemm_library(stream, work.gemms));
+  if (attention) {
+    choose(attention_rules(config, directory, work, stream.device().name()), attention_library(stream, work.attention));
+  }
 }
 
 }  // namespace octet
