@@ -17,23 +17,23 @@ class Part:
         return bool(self.rows)
 
 
-# A lent GPU may be gone after 15 minutes, so what nobody has measured comes first, each part for a reason:
-# - kernels, training: what a wrong step takes says nothing. AdamW has changed since they ran.
+# A lent GPU may be gone after 15 minutes, so what says most comes first, each part for a reason:
+# - kernels, training: what a wrong step takes says nothing.
 # - steps: the aims against PyTorch, with what should reach them (gradients in bf16, the update beside the next forward
 #   pass, both) and without, in the same call, each warmed for as long. beside: how many multiprocessors, and GEMMs chosen
 #   for which.
 # - gains: float8 against bf16 with a quarter of the optimizer, as on a cluster; Octet's rows are enough for a gain, so
-#   that three models take little more than one beside PyTorch. evaluate: --tasks has not run on a GPU.
+#   that three models take little more than one beside PyTorch. evaluate: what a trained
+#   model says.
 # - steps-1.8b: its bf16 is not measured. gemm-ways: what bf16 and fewer multiprocessors do to GEMMs alone. gemm-adding:
 #   without these a block cannot be taken apart into its ops.
-# - memory, gemm, resume, memcheck, choices: worked or were measured at 66a4f65 or before. ranks: its 4 ranks have never
-#   been run to the end. Variations last.
-# Seconds are from the dates of docs/gpu-results/h100-2026-11-26.jsonl and h100-2026-11-27.jsonl and the logs of these days
-# (one H100, 16 cores, a process's start included), with 2.5 s more for each row of steps, which are warmed for longer
-# since; kernels in several processes are an estimate. GEMMs and attention begin with 8 s that heat the GPU, in each
-# program. A step's row of Octet's takes 5 to 10 s, one of PyTorch's 17, most of it compiling.
+# - memory, gemm, resume, memcheck, choices: worked or were measured before, some at 66a4f65. ranks: its 4 ranks have
+#   never been run to the end, but it takes long. Variations last.
+# Seconds are from the dates and logs of docs/gpu-results/h100-2026-11-26.jsonl and of both files of the 27th (one H100,
+# 16 cores, a process's start included). GEMMs and attention begin with 8 s that heat the GPU, in each program. A step's
+# row of Octet's takes 5 to 10 s, one of PyTorch's 17, most of it compiling.
 PARTS = (
-    Part("kernels", 80, "every kernel against the CPU's", "check.sh", ("--kernels",)),
+    Part("kernels", 50, "every kernel against the CPU's", "check.sh", ("--kernels",)),
     Part("training", 15, "losses of the GPU against the CPU's: fp32, bf16, float8", "check.sh", ("--training",)),
     Part("steps-8b", 200, "steps of 8B blocks: plain, with gradients in bf16, with the update beside, with both, and PyTorch's",
          rows=r":step/8b/(bf16|float8)/\d+-blocks(/bf16-gradients)?(/beside-true)?$"),

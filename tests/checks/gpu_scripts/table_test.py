@@ -249,8 +249,9 @@ class TableTest(unittest.TestCase):
     def test_the_pages_of_results_are_what_their_rows_give(self):
         with tempfile.TemporaryDirectory() as work:
             folder = os.path.join(ROOT, "docs/gpu-results")
-            days = ("h100-2026-11-26", "h100-2026-11-27")
-            pages = {os.path.join(ROOT, "docs/gpu-results.md"): days, **{f"{folder}/{day}.md": [day] for day in days}}
+            days = ("h100-2026-11-26", "h100-2026-11-27-warmed")
+            pages = {os.path.join(ROOT, "docs/gpu-results.md"): days,
+                     **{f"{folder}/{day}.md": [day] for day in (*days, "h100-2026-11-27")}}
             bench = lambda days, *into: subprocess.run(
                 [os.path.join(GPU, "bench.sh"), "--table", *(word for day in days for word in ("--out", f"{folder}/{day}.jsonl")),
                  *(word for page in into for word in ("--into", page))], check=False, capture_output=True, text=True)
