@@ -1,28 +1,17 @@
 #include "checkpoints/save_job.h"
 
 #include <algorithm>
-#include <functional>
 #include <thread>
 
 #include "checkpoints/agreement.h"
+#include "checkpoints/format.h"
 #include "checkpoints/shard_file.h"
+#include "src/base/log.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/watchdog.h"
 
 namespace octet::checkpoint {
-namespace {
-
-/// Names what is waited for, so that the watchdog can end a wait for storage that hangs.
-void wait_until(const char* what, const std::function<bool()>& is_done) {
-  const OperationScope operation(what);
-  while (!is_done()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    operation.check_deadline();
-  }
-}
-
-}  // namespace
 
 std::string cannot_be_saved(std::int64_t step) {
   return fmt::format("step {} cannot be saved", step);
@@ -65,11 +54,22 @@ std::optional<CommittedSave> SaveJob::advance() {
 
 CommittedSave SaveJob::wait() {
   if (!report_) {
-    wait_until("wait for the checkpoint writer", [&] { return is_written(); });
+    wait_until("wait for the checkpoint writer", file_name(world_.rank()), [&] { return is_written(); });
     collect();
   }
-  wait_until("wait for the manifest of a checkpoint", [&] { return manifest_.is_done(); });
+  wait_until("wait for the manifest of a checkpoint", manifest_name, [&] { return manifest_.is_done(); });
   return commit_manifest();
+}
+
+void SaveJob::wait_until(const char* what, const std::string& file, const std::function<bool()>& is_done) {
+  const OperationScope operation(what);
+  for (bool mine = false; largest((mine = is_done()) ? 0 : 1, world_) != 0;) {
+    if (!mine) {
+      operation.check_deadline(
+          fmt::format("the file system of {} does not answer for {}/{}", log::host(), order_.temporary(), file));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 }
 
 template <typename Work>

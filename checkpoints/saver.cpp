@@ -1,5 +1,6 @@
 #include "checkpoints/saver.h"
 
+#include <cerrno>
 #include <chrono>
 #include <deque>
 #include <future>
@@ -13,7 +14,9 @@
 #include "checkpoints/save_plan.h"
 #include "checkpoints/snapshot.h"
 #include "checkpoints/view.h"
+#include "src/base/files.h"
 #include "src/base/log.h"
+#include "src/base/replace_file.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/watchdog.h"
@@ -72,9 +75,19 @@ struct Saver::Impl {
 
   void make_root() const {
     make_directories(options.root);
+    remove_replacements(trial_file());
     const int removed = remove_leftovers(options.root, options.owner);
     if (removed > 0) log::info("{}: removed {} unfinished checkpoint(s)", options.root, removed);
   }
+
+  /// By those that write there, so that a run does not learn after hours that it cannot. A full disk has a warning of
+  /// its own.
+  void expect_writable_root() const {
+    const bool writes = group.writer.empty() || group.writer[static_cast<std::size_t>(world.rank())] == world.rank();
+    if (!writes || can_replace_file(trial_file())) return;
+    if (errno != ENOSPC && errno != EDQUOT) throw not_written("checkpoints", options.root);
+  }
+  std::string trial_file() const { return options.root + "/writable"; }
 
   void make_room(std::int64_t reserve) {
     const bool lacks = leads() && !has_room(options.root, plan->bytes, reserve);
@@ -141,6 +154,7 @@ Saver::Saver(SaverOptions options, Communicator& world, Stream& stream)
   together("checkpoints cannot be written", world, [&] {
     if (impl_->leads()) impl_->make_root();
   });
+  together("checkpoints cannot be written", world, [&] { impl_->expect_writable_root(); });
   if (impl_->options.restored >= 0) impl_->pruner.restored(impl_->options.restored);
 }
 

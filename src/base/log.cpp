@@ -31,7 +31,7 @@ Identity& self() {
 spdlog::logger& logger() {
   static const auto instance = [] {
     auto l = spdlog::stderr_color_mt("octet");
-    l->set_pattern("%H:%M:%S %^%L%$ %v");
+    l->set_pattern("%Y-%m-%d %H:%M:%S %^%L%$ %v");
     l->flush_on(spdlog::level::info);
     return l;
   }();

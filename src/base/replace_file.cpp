@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "src/base/files.h"
@@ -32,10 +33,10 @@ bool is_replacement(std::string_view name, const std::string& prefix) {
 }
 
 /// A new file: what stands under that name, left by a process that was killed or put there by somebody, makes way.
-bool write_temporary(const std::string& path, std::string_view text) {
+FileHandle write_temporary(const std::string& path, std::string_view text) {
   FileHandle file = open_to_write(path.c_str(), O_WRONLY | O_EXCL);
   if (!file && errno == EEXIST && ::unlink(path.c_str()) == 0) file = open_to_write(path.c_str(), O_WRONLY | O_EXCL);
-  return file && write_all(file.get(), text);
+  return file && write_all(file.get(), text) ? std::move(file) : FileHandle();
 }
 
 /// Of this process alone: the rank tells those apart that have the same number on two machines.
@@ -43,15 +44,28 @@ std::string temporary_of(const std::string& path) {
   return fmt::format("{}.{}-{}.tmp", path, log::rank(), ::getpid());
 }
 
-}  // namespace
-
-bool replace_file(const std::string& path, std::string_view text) {
+/// `ready`: what is done with the file before it takes the name; false, with errno, where the system refuses.
+template <typename Ready>
+bool replace_when(const std::string& path, std::string_view text, const Ready& ready) {
   const std::string temporary = temporary_of(path);
-  if (write_temporary(temporary, text) && std::rename(temporary.c_str(), path.c_str()) == 0) return true;
+  FileHandle file = write_temporary(temporary, text);
+  const bool written = file && ready(file.get());
+  file.reset();  // a network file system sends at the close what others are to find under the new name
+  if (written && std::rename(temporary.c_str(), path.c_str()) == 0) return true;
   const int why = errno;
   std::remove(temporary.c_str());
   errno = why;
   return false;
+}
+
+}  // namespace
+
+bool replace_file(const std::string& path, std::string_view text) {
+  return replace_when(path, text, [](int) { return true; });
+}
+
+bool replace_file_durably(const std::string& path, std::string_view text) {
+  return replace_when(path, text, [](int file) { return ::fsync(file) == 0; }) && sync_folder_of(path);
 }
 
 bool can_replace_file(const std::string& path) {

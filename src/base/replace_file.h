@@ -10,6 +10,8 @@ namespace octet {
 /// counts. Nothing is synced: what a machine that loses its power finds may be empty. False, with errno, where the
 /// system refuses.
 [[nodiscard]] bool replace_file(const std::string& path, std::string_view text);
+/// The same, on the disk when this returns: a machine that loses its power later has the text.
+[[nodiscard]] bool replace_file_durably(const std::string& path, std::string_view text);
 
 /// Says whether replace_file would succeed now, for those who have the text only after hours. The check touches nothing
 /// at `path` and leaves nothing beside it. The answer is no, with errno, where the system refuses and where a folder

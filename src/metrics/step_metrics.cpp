@@ -82,6 +82,7 @@ std::string to_json(const StepMetrics& m) {
   if (m.wait_seconds) line["wait_seconds"] = *m.wait_seconds;
   line["non_finite"] = m.non_finite;
   if (m.restarts) line["restarts"] = *m.restarts;
+  if (!m.time.empty()) line["time"] = m.time;
   return line.dump();
 }
 
@@ -110,7 +111,8 @@ StepMetrics step_metrics_of(std::string_view text, const std::string& source) {
           .checkpoint_stall_seconds = optional_real(line, "checkpoint_stall_seconds"),
           .wait_seconds = optional_real(line, "wait_seconds"),
           .non_finite = line.integer("non_finite"),
-          .restarts = line.contains("restarts") ? std::optional(line.integer("restarts")) : std::nullopt};
+          .restarts = line.contains("restarts") ? std::optional(line.integer("restarts")) : std::nullopt,
+          .time = line.contains("time") ? line.text("time") : ""};
 }
 
 std::string console_line(const StepMetrics& m) {

@@ -42,6 +42,7 @@ struct StepMetrics {
   std::optional<double> wait_seconds{};              ///< it waited for the host to start a step
   std::int64_t non_finite = 0;
   std::optional<std::int64_t> restarts{};  ///< how often the run had been resumed; none in files of older versions
+  std::string time{};  ///< when it was logged, as utc_now() has it; empty in files of older versions
 };
 
 /// The interval's wall time; none where a pause is not known.

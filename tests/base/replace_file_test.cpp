@@ -39,11 +39,20 @@ TEST_F(ReplaceFile, MakesAndReplaces) {
   EXPECT_EQ(entries(), 1);
 }
 
+TEST_F(ReplaceFile, DurablyToo) {
+  EXPECT_TRUE(replace_file_durably(path_, "first"));
+  EXPECT_TRUE(replace_file_durably(path_, "second"));
+  EXPECT_EQ(content(), "second");
+  EXPECT_EQ(entries(), 1);
+}
+
 TEST_F(ReplaceFile, LeavesTheOldAndNothingElseWhenRefused) {
   fs::create_directories(path_ + "/in the way");  // a file cannot take the name of a folder
-  EXPECT_FALSE(replace_file(path_, "text"));
-  EXPECT_EQ(errno, EISDIR);
-  EXPECT_EQ(entries(), 1);
+  for (const auto replace : {replace_file, replace_file_durably}) {
+    EXPECT_FALSE(replace(path_, "text"));
+    EXPECT_EQ(errno, EISDIR);
+    EXPECT_EQ(entries(), 1);
+  }
   EXPECT_FALSE(replace_file(folder_ / "none" / "text", "text"));
   EXPECT_EQ(errno, ENOENT);
 }

@@ -47,6 +47,19 @@ TEST_F(SaverFailure, OfAnyRankIsToldByAll) {
   EXPECT_EQ(steps(), (Steps{2, 1})) << "the saver goes on when the reason is gone";
 }
 
+/// Before the first save; a mount that is there, but not for this user, say.
+TEST_F(SaverFailure, AFolderInWhichNobodyCanWriteIsRefusedAtTheStart) {
+  on_rank_0([&] { fs::create_directory_symlink("/proc/self", root_); });  // not even root can make a file there
+  const std::string error = common_error([&] { make_saver(); });
+  EXPECT_PRED2(contains, error, "checkpoints cannot be written: " + of_rank_0() + root_ + ": cannot be written: ");
+  if (size() > 1) {
+    EXPECT_PRED2(contains, error, fmt::format("(and {} more rank(s) failed)", size() - 1));
+  }
+  on_rank_0([&] { fs::remove(root_); });
+  Saver saver = make_saver();
+  on_rank_0([&] { EXPECT_TRUE(fs::is_empty(root_)) << "the trial leaves nothing"; });
+}
+
 TEST_F(SaverFailure, IsFoundByPolling) {
   Saver saver = make_saver();
   const std::string error = common_error([&] {

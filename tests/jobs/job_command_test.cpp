@@ -102,14 +102,24 @@ TEST(JobHosts, AreThoseOfAListALineEach) {
 TEST_F(JobCommand, FindsTheReasonInTheLogWhereNoFileCouldHaveIt) {
   before();
   const std::string said = after_silence(
-      "12:00:00 E [checkpoints] step 120 cannot be saved\n"
+      "2026-11-27 12:00:00 E [checkpoints] step 120 cannot be saved\n"
       "step:   121  loss:   1.0\n"
-      "12:00:05 E [rank 0 n1] [checkpoints] step 140 cannot be saved: No space left on device\n"
+      "2026-11-27 12:00:05 E [rank 0 n1] [checkpoints] step 140 cannot be saved: No space left on device\n"
       "srun: error: n2: task 1: Killed\n");
   EXPECT_HAS(said, "the launcher ended with 137");
   EXPECT_HAS(said, "srun: error: n2: task 1: Killed");
-  EXPECT_HAS(said,
-             "the last error in the log: 12:00:05 E [rank 0 n1] [checkpoints] step 140 cannot be saved: No space");
+  EXPECT_HAS(
+      said,
+      "the last error in the log: 2026-11-27 12:00:05 E [rank 0 n1] [checkpoints] step 140 cannot be saved: No space");
+}
+
+/// What a watchdog says of a process that hangs has no time, and what older versions said no date.
+TEST_F(JobCommand, FindsErrorsWithoutTimeOrDateInTheLog) {
+  for (const char* line : {"E [rank 3 n2] a collective hangs", "12:00:05 E [rank 3 n2] a collective hangs"}) {
+    before();
+    EXPECT_HAS(after_silence(std::string(line) + "\n2026-11-27 12:00:06 W E [rank 4 n2] is no error\n12: 5 ELSE\n"),
+               std::string("the last error in the log: ") + line);
+  }
 }
 
 /// Two jobs of one run that do not know of each other, as under two names: both launch, and the later one's ranks are

@@ -2,10 +2,12 @@
 // names.
 //   MPI_Init_thread, MPI_Finalize   before the call
 //   fsync                           before its first: of its part of a checkpoint
+//   fsync_hangs                     there the thread alone, as on a file system that does not answer
 //   open                            before it opens the file whose name ends with OCTET_STOP_FILE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdarg>
@@ -53,6 +55,7 @@ int MPI_Finalize() {
 
 int fsync(int file) {
   stop_at("fsync");
+  while (is("PMI_RANK", "1") && is("OCTET_STOP_AT", "fsync_hangs")) pause();
   return next<int(int)>("fsync")(file);
 }
 

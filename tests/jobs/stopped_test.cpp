@@ -78,6 +78,18 @@ TEST(AStoppedRank, WhereItWritesACheckpoint) {
   expect_reason_in_directory(run);
 }
 
+TEST(AStoppedRank, WhereAWriteOfACheckpointNeverEnds) {
+  const TrainedRun run = stopped_at("fsync_hangs", "--train.steps 1000 --checkpoint.interval '2 steps'");
+  EXPECT_FALSE(run.result.timed_out);
+  const std::string reason = read_bytes(run.file("failure.txt"));
+  EXPECT_HAS(reason,
+             "rank 1 exit code 71: [comm] wait for the checkpoint writer has not completed within 4 s in phase "
+             "checkpoint (comm.checkpoint_timeout_seconds): the file system of ");
+  const std::string file = checkpoint::temporary_name(2, "[^/]*") + "/" + checkpoint::file_name(1);
+  EXPECT_TRUE(std::regex_search(reason, std::regex(" does not answer for .*/checkpoints/" + file))) << reason;
+  EXPECT_EQ(run.status()["state"], "failed");
+}
+
 TEST(AStoppedRank, WhereAReadOfACheckpointNeverEnds) {
   TrainedRun run = train(2, "--train.steps 2 --checkpoint.interval 1000");
   ASSERT_FALSE(checkpoints_of(run).empty()) << run.result.err;

@@ -132,6 +132,7 @@ TEST(Json, IsReadAsItWasWritten) {
       m.mfu = 41.5;
       m.mfu_mixed = 25.5;
       m.restarts = 2;
+      m.time = "2026-11-27T09:54:53Z";
       m.interval_steps = 50;
     }
     EXPECT_EQ(to_json(step_metrics_of(to_json(m), "m")), to_json(m));

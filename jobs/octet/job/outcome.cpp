@@ -45,10 +45,12 @@ std::string owner_name(const std::string& run_dir) {
   return owner ? owner->name : "";
 }
 
-/// "12:00:00 E TEXT", as src/base/log.h writes errors.
+/// "2026-11-27 12:00:00 E TEXT", as src/base/log.h writes errors, or "E [rank 3 HOST] TEXT" of a process that hung.
+/// Older versions write no date.
 bool is_error(const std::string& line) {
-  constexpr std::size_t time = 9;
-  return line.size() > time && line[2] == ':' && line[5] == ':' && line.compare(time, 2, "E ") == 0;
+  const std::size_t time = line.find_first_not_of("0123456789-: ");
+  if (time == std::string::npos) return false;
+  return line.find(':') < time ? line.compare(time - 1, 3, " E ") == 0 : line.starts_with("E [rank ");
 }
 
 /// Of what the launcher and the ranks said: one line on nodes, and the last error. A rank whose reason fits into no

@@ -185,7 +185,8 @@ void write_run_directory(const RunDirectory& run, const std::string& resolved_ya
   for (const std::string& file : {run.config(), run.status(), run.gemm_plans(), run.attention_plans(),
                                   run.gemm_plans_used(), run.attention_plans_used(), run.bindings()})
     remove_replacements(file);
-  if (!replace_file(run.config(), resolved_yaml)) {  // a resumed run never has half a file
+  // A run that begins again is known by it, and a resumed one never has half a file, nor after a power failure.
+  if (!replace_file_durably(run.config(), resolved_yaml)) {
     throw not_written("train", "run.dir: " + run.config());
   }
 }

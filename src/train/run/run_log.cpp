@@ -9,6 +9,7 @@
 #include "src/data/data_identity.h"
 #include "src/data/passes.h"
 #include "src/metrics/peak.h"
+#include "src/metrics/status.h"
 #include "src/metrics/step_metrics.h"
 #include "src/model/step_costs.h"
 #include "src/train/step/run_settings.h"
@@ -143,7 +144,8 @@ StepMetrics RunLog::metrics_of(const StepResult& result, std::optional<double> v
           .checkpoint_stall_seconds = spent[Activity::checkpoint],
           .wait_seconds = spent[Activity::wait],
           .non_finite = std::accumulate(result.non_finite.begin(), result.non_finite.end(), std::int64_t{0}, add),
-          .restarts = restarts_};
+          .restarts = restarts_,
+          .time = utc_now()};
 }
 
 void RunLog::log_step(const StepResult& result, std::optional<double> validation_loss) {
