@@ -71,7 +71,8 @@ TEST(RunFiles, MetricsHaveTheAgreedKeys) {
                                            "checkpoint_stall_seconds",
                                            "wait_seconds",
                                            "non_finite",
-                                           "restarts"};
+                                           "restarts",
+                                           "time"};
   std::int64_t step = 0;
   for (const auto& line : run.metrics()) {
     ++step;
