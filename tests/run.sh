@@ -290,6 +290,8 @@ check 'writes' 60 tests/checks/writes.py
 check 'writes self-test' 60 tests/checks/writes_test.py
 check 'docs' 60 tests/checks/docs.py
 check 'docs self-test' 60 tests/checks/docs_test.py
+check 'comments' 60 tests/checks/comments.py
+check 'comments self-test' 60 tests/checks/comments_test.py
 check 'owned self-test' 60 tests/checks/owned_test.py
 check 'changes self-test' 60 tests/checks/changed_test.py
 check 'batches self-test' 60 tests/checks/unity_test.py

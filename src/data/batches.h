@@ -34,7 +34,7 @@ struct StepWork {
       0;  ///< the sum of the squares of the documents' lengths; attention's work grows with it
 };
 
-/// Where a trainer's batches come from: a run's Sampler, or nowhere (dry_batches).
+/// Where a trainer's batches come from: a run's Sampler, or nowhere (DryBatches).
 class Batches {
  public:
   virtual ~Batches() = default;

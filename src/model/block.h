@@ -32,7 +32,9 @@ struct BlockPass {
 
 /// h = residual + branch_in;  h_middle = h + attention(norm(h));  branch_out = ffn(norm(h_middle)).
 /// The block's result is h_middle + branch_out: the sum is left to the next norm, which reads it anyway.
-/// `branch_in` without data (the first block): residual is h itself.
+/// `residual`, `branch_in`, `branch_out`: [r, dim] in the storage dtype, of the r rows of this rank (BatchShape::rows).
+/// `branch_in` without data (the first block): residual is h itself. It may be branch_out.
+/// `weights`: the unit's, in the order of BlockSlot.
 void block_forward(const BlockPass& pass, int unit, std::span<const Tensor> weights, const Tensor& residual,
                    const Tensor& branch_in, BlockActivations& a, const Tensor& branch_out);
 
@@ -53,7 +55,7 @@ struct DeferredGradients {
 };
 
 /// `transposed`: copies of the weights (WeightProvider::transposed), or none.
-/// `dh` [n, dim] is the gradient of the block's result, which is w2's output gradient. dh.dy is overwritten with that
+/// `dh` [r, dim] is the gradient of the block's result, which is w2's output gradient. dh.dy is overwritten with that
 /// of the block's input; what the block below wants to know of it goes to where `below` says, if anywhere. Uses up
 /// a.gate and a.up. With `deferred` no weight gradient is made, `gradients` is empty, and a is used up but for the
 /// inputs.

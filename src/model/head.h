@@ -68,7 +68,7 @@ struct Head {
   }
 
   /// The same as forward, and the gradients of loss_scale · sum of losses: of the weights into `gradients`, of the
-  /// residual stream into dh [n, dim], as the block below wants it. One pass, because the loss is where backward
+  /// residual stream into dh [r, dim], as the block below wants it. One pass, because the loss is where backward
   /// starts.
   void forward_backward(const HeadWeights& weights, const HeadGradients& gradients, const BlockResult& h,
                         const std::int32_t* targets, float loss_scale, float* loss_sum, const OutputGradient& dh) const;

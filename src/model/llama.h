@@ -32,8 +32,7 @@ class Llama {
   static MemoryNeeds plan(const LlamaSettings& settings, Stream& stream) {
     return plan(settings, stream, kernels_of(stream));
   }
-  /// Plans with other kernels than those of the stream's device (for tests). `log` is told of the work of a training
-  /// pass.
+  /// Plans with these kernels. `log`, if any, is told of the work of a training pass.
   static MemoryNeeds plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels,
                           WorkLog* log = nullptr);
   /// A training pass of a step after the first, with nothing in memory: `exchange` and `gemms` are told what it does.
@@ -165,9 +164,9 @@ class Llama {
   BlockActivations allocate_block(Slot& slot, std::int64_t layer);
   void forward_blocks(Slot& slot, WeightProvider& weights);
   void leave_stream(const Slot& slot, const Tensor& norm);
-  /// Gathers the head's weights: {norm, output}.
   /// What the last block of the stage has made, which the head reads.
   static BlockResult result_of(const Slot& slot) { return {slot.blocks.back().h_middle, slot.branch}; }
+  /// Gathers the head's weights: {norm, output}.
   HeadWeights gather_head(WeightProvider& weights);
   void release_head(WeightProvider& weights);
   void head_forward(const MicroBatch& batch, const Slot& slot, WeightProvider& weights);

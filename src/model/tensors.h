@@ -6,7 +6,8 @@
 namespace octet {
 
 /// The tensors of a unit whose non-finite elements are counted: inputs of the linears and their output gradients.
-/// "attention output" and "grad wv" are counted in tensorwise float8 only, where their abs-max needs a pass anyway.
+/// "attention output" and "grad wv" are counted only by linears of a recipe that casts first (tensorwise, delayed), for
+/// which a pass casts or measures them anyway.
 /// "input" and "grad" are the residual stream's at the unit's border (the head's input, the embedding's gradient).
 enum CheckedTensor : int {
   checked_input,

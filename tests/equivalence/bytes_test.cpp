@@ -4,10 +4,20 @@
 #include <map>
 
 #include "src/ops/recipe.h"
+#include "src/train/run/step_queue.h"
 #include "tests/equivalence/harness.h"
+#include "tests/equivalence/trainer_test.h"
 
 namespace octet {
 namespace {
+
+using Bytes = std::map<std::string, std::int64_t>;  ///< by "group operation"
+
+Bytes traced(const CommTrace& trace) {
+  Bytes all;
+  for (const CommRecord& r : trace.records()) all[r.group + " " + r.operation] += r.bytes;
+  return all;
+}
 
 class CommunicationBytes : public testing::Test {
  protected:
@@ -19,8 +29,6 @@ class CommunicationBytes : public testing::Test {
     m.finish();
     return m;
   }
-
-  using Bytes = std::map<std::string, std::int64_t>;  ///< by "group operation"
 
   /// The formula, for a mesh of `shards` × `tp` ranks with one replica's groups beside it.
   class Formula {
@@ -139,12 +147,6 @@ class CommunicationBytes : public testing::Test {
     Bytes all_;
   };
 
-  static Bytes traced(const CommTrace& trace) {
-    Bytes all;
-    for (const CommRecord& r : trace.records()) all[r.group + " " + r.operation] += r.bytes;
-    return all;
-  }
-
   /// What travels in the last of so many steps.
   static Bytes step(const ModelConfig& model, const Harness::Options& options, MeshShape& mesh, int steps = 1) {
     Harness h(model, seq_len, options);
@@ -257,6 +259,23 @@ TEST_F(CommunicationBytes, Float8GathersOneByteWhereBf16GathersTwo) {
     if (is_float8(p.gathered)) linears += times * sequences_a_rank * rows * p.shape.row_elements();
   }
   EXPECT_EQ(half.at("dp_shard all_gather") - one.at("dp_shard all_gather"), linears);
+}
+
+/// The row `control`: four numbers of a step that found nothing, whenever its results are read.
+TEST_F(TrainerTest, HostsTellEachOtherSixteenBytesAStep) {
+  config_.train.micro_batch = 1;
+  for (const bool late : {false, true}) {
+    CommTrace trace;
+    const auto control = make_traced(make_mpi_communicator(*stream_, "control"), &trace);
+    Mesh mesh(make_mpi_communicator(*stream_, "world"), {.dp_shard = 0});
+    Trainer trainer(config_, mesh, *control, *stream_, nullptr);
+    StepQueue steps(trainer, *control, late);
+    const auto nothing = [] { return Requests{}; };
+    steps.advance(1, nothing, false);
+    trace.clear();
+    steps.advance(2, nothing, false);
+    EXPECT_EQ(traced(trace), (Bytes{{"control all_reduce_max", 4 * 4}})) << late;
+  }
 }
 
 }  // namespace

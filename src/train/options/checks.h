@@ -11,7 +11,8 @@
 
 namespace octet {
 
-// What a run cannot have, by subject; validate() and resolve_layout() call these. Each throws a usage error.
+// What a run cannot have, by subject. Each throws a usage error. validate() and resolve_layout() make all checks but
+// the last two, which need more than the configuration: programs make those where they know it.
 
 /// Usage error "[config] a.yaml:4: train.global_batch = 10: ...".
 template <typename V, typename... Args>

@@ -12,8 +12,8 @@ namespace octet {
 /// ranks. `origins` (Schema::origins) lets messages name file and line.
 void validate(const RunConfig& config, const Origins& origins = {});
 
-/// The mesh for that many ranks: dp_shard is resolved, and dp_replicate x dp_shard is `ranks`. Throws a usage error
-/// where that is impossible or the global batch does not divide.
+/// The mesh for that many ranks: dp_shard is resolved, and pp x dp_replicate x dp_shard x tp is `ranks`. Throws a usage
+/// error where that is impossible, the global batch does not divide, or an option needs another mesh.
 ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const Origins& origins = {});
 
 /// Why the pass of a micro-batch, on a mesh of so many shards and tensor-parallel ranks, cannot be a CUDA graph
