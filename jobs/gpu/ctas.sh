@@ -2,7 +2,8 @@
 # Times steps of the 1.8B model in float8 on two GPUs, its weights sharded between them, with NCCL on as many thread
 # blocks as it likes and on fewer (nccl.dp_shard_max_ctas): fewer leave more of the GPU to GEMMs, and send more slowly.
 # Needs two GPUs: skips where there is one, or none.
-# Usage: jobs/gpu/ctas.sh [--output DIR] [--model NAME]
+# Usage: jobs/gpu/ctas.sh [--pipeline] [--output DIR] [--model NAME]
+#   --pipeline     the model in two stages instead, one a GPU, with nccl.pp_max_ctas; comes first
 #   --output DIR   where logs and runs go (default runs/gpu-ctas-DATE); must not exist
 #   --model NAME   of configs/models, or a file (default 1.8b)
 # Ends with one line: ctas: PASSED, FAILED or SKIPPED, and which number is the fastest.
@@ -10,6 +11,8 @@ set -euo pipefail
 # shellcheck source=jobs/gpu/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
+dimension=dp_shard
+[[ ${1:-} != --pipeline ]] || { dimension=pp && shift; }
 read_profile_options ctas "$@"
 find_programs ctas
 need_gpu ctas
@@ -22,8 +25,8 @@ begin_profiles ctas
 
 runs=()
 for most in 0 16 8 4; do  # 0: NCCL's choice
-  profile_run ctas "$most" 120 "$mpiexec" -n 2 "$bin/octet-train" --train.global_batch 4 --parallel.dp_shard 2 \
-    --nccl.dp_shard_max_ctas "$most"
+  profile_run ctas "$most" 120 "$mpiexec" -n 2 "$bin/octet-train" --train.global_batch 4 "--parallel.$dimension" 2 \
+    "--nccl.${dimension}_max_ctas" "$most"
   runs+=("$( ((most)) && echo "at most $most" || echo "NCCL's choice")=$output/$most")
 done
 report=$(python3 "$here/step_profile.py" ctas "${runs[@]}") || verdict ctas FAILED "no profile in $output"

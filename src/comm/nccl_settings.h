@@ -35,18 +35,19 @@ struct NcclGroupSettings {
 
 struct NcclSettings {
   NcclGroupSettings dp_shard{}, dp_replicate{}, tp{};
+  NcclGroupSettings pp{};          ///< of messages between stages: max_ctas alone
   std::string tuning_file{};       ///< for the tuner plugin; empty: what the environment says
   std::int64_t ranks_per_gpu = 1;  ///< above 1 only for tests: NCCL takes each rank for a node of its own
 
   bool one_rank_groups = false;  ///< groups of one rank are NCCL's too; no key: parallel.one_rank_exchange asks for it
 
-  /// The settings of the group of that name; other groups have the defaults: they carry next to
-  /// nothing, or messages between two ranks (pp_down, pp_up).
+  /// The settings of the group of that name; other groups have the defaults: they carry next to nothing.
   const NcclGroupSettings& of(std::string_view group) const {
     static const NcclGroupSettings none;
     return group == "dp_shard" || group == "dp_shard_cp" ? dp_shard
            : group == "dp_replicate"                     ? dp_replicate
            : group == "tp"                               ? tp
+           : group == "pp_down" || group == "pp_up"      ? pp
                                                          : none;
   }
 };

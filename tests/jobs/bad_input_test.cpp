@@ -115,6 +115,10 @@ TEST_F(BadInput, Layouts) {
           {"parallel.overlap = true", "dp_shard = 1", "expected auto or false"});
   refuses("run.yaml --nccl.dp_shard_max_ctas 8", {"nccl.dp_shard_max_ctas = 8", "no effect with device = cpu"});
   refuses("run.yaml --nccl.tp_max_ctas 8 --device cuda", {"nccl.tp_max_ctas = 8", "the dimension has one rank"});
+  refuses("run.yaml --nccl.pp_max_ctas 8", {"nccl.pp_max_ctas = 8", "no effect with device = cpu"});
+  refuses("run.yaml --nccl.pp_max_ctas 8 --device cuda", {"nccl.pp_max_ctas = 8", "the dimension has one rank"});
+  refuses("run.yaml --nccl.pp_max_ctas 12 --parallel.pp 2 --train.micro_batch 6 --device cuda",
+          {"nccl.pp_max_ctas = 12", "a power of two", "expected 8 or 16"});
   refuses("run.yaml --nccl.dp_shard_buffers symmetric", {"nccl.dp_shard_buffers", "no effect with device = cpu"});
   refuses("run.yaml --nccl.dp_shard_buffers symmetric --device cuda", {"nccl.dp_shard_buffers", "has one rank"}, 1);
   refuses("run.yaml --nccl.dp_shard_cta_policy zero --device cuda",

@@ -70,6 +70,18 @@ TEST_F(Sharing, AGroupWithSettingsOfItsOwnHasACommunicatorOfItsOwn) {
   EXPECT_EQ(x, ranks_);
 }
 
+/// Messages between stages have settings of their own; what else the ranks of a pipeline exchange has the defaults.
+TEST_F(Sharing, TheLinksOfAPipelineHaveTheSettingsOfPp) {
+  Mesh made = mesh({.pp = ranks_}, {.tp = {.max_ctas = 16}, .pp = {.max_ctas = 4}});
+  EXPECT_EQ(stand_in().made, Names{"world"});
+  const auto down = cpu_device().make_stream(), up = cpu_device().make_stream();
+  const auto to_next = made.pp().on_stream(*down, "pp_down"), to_last = made.pp().on_stream(*up, "pp_up");
+  EXPECT_EQ(stand_in().made, (Names{"world", "pp_down", "pp_up"}));
+  EXPECT_EQ(stand_in().configs.at("pp_down").maxCTAs, 4);
+  EXPECT_EQ(stand_in().configs.at("pp_up").maxCTAs, 4);
+  EXPECT_EQ(stand_in().configs.at("world").maxCTAs, NCCL_CONFIG_UNDEF_INT);
+}
+
 TEST_F(Sharing, RegisteredBuffersAreThoseOfTheirOwnGroup) {
   Mesh made = mesh({.dp_shard = ranks_}, {.dp_shard = {.buffers = NcclBuffers::registered}});
   EXPECT_EQ(stand_in().made, (Names{"world", "dp_shard"}));

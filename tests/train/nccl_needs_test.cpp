@@ -32,6 +32,7 @@ RunConfig on_gpus() {
 std::vector<DryGroup> groups_of(const RunConfig& config, const MeshShape& mesh) {
   RunConfig laid_out = config;
   laid_out.parallel.tp = mesh.tp;
+  laid_out.parallel.pp = mesh.pp;
   DryRun dry(laid_out, mesh, 0, DeviceType::cpu);
   dry.step();
   return dry.groups();
@@ -91,6 +92,16 @@ TEST(NcclNeeds, AGroupWithSettingsOfItsOwnSharesNothing) {
             (Planned{"world of 8: agrees", "dp_shard of 8:", "dp_shard of 8: gathers", "dp_shard of 8: gathers"}));
   const std::int64_t world = 230 + 24 * 12 + 24 * 2 * 12, made = 4 + 8 * 6 + 8 * 2 + 2, gathers = 8 * 12 + 8 * 2 * 8;
   EXPECT_EQ(needs(config, {.dp_shard = 8}, 8), (world + 3 * made + 2 * gathers) * mib);
+}
+
+TEST(NcclNeeds, TheLinksOfAPipelineTakeLessWithFewerThreadBlocks) {
+  RunConfig config = on_gpus();
+  const MeshShape mesh{.pp = 2};
+  EXPECT_EQ(planned(config, mesh), (Planned{"world of 2: agrees", "pp_down of 2: exchanges", "pp_up of 2: exchanges"}));
+  const std::int64_t any = needs(config, mesh, 8);
+  config.nccl.pp.max_ctas = 4;
+  const std::int64_t channel = 3 * 2 + 12;  // tables and a connection
+  EXPECT_EQ(any - needs(config, mesh, 8), 2 * ((32 - 4) * channel + (16 - 4) * 2) * mib);
 }
 
 TEST(NcclNeeds, AreThoseOfAllCommunicators) {

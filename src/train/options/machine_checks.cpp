@@ -37,6 +37,7 @@ void check_device(const RunConfig& c, const Origins& at) {
   unused("cuda.gemm_plans", c.cuda.gemm_plans, none.gemm_plans);
   unused("cuda.attention", c.cuda.attention, none.attention);
   const NcclSettings defaults;
+  unused("nccl.pp_max_ctas", c.nccl.pp.max_ctas, defaults.pp.max_ctas);
   unused("nccl.tuning_file", c.nccl.tuning_file, defaults.tuning_file);
   unused("nccl.ranks_per_gpu", c.nccl.ranks_per_gpu, defaults.ranks_per_gpu);
   for (const char* group : nccl_groups) {

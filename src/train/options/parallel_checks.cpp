@@ -1,5 +1,6 @@
 #include "src/train/options/checks.h"
 
+#include <bit>
 #include <numeric>
 
 #include "src/ops/recipe.h"
@@ -108,6 +109,11 @@ void check_pipeline(const RunConfig& c, const Origins& at) {
 }
 
 void check_nccl(const RunConfig& c, const Origins& at) {
+  // ncclTopoComputeP2pChannels rounds up, so that another number would be no limit.
+  if (const auto most = static_cast<std::uint64_t>(c.nccl.pp.max_ctas); most > 0 && !std::has_single_bit(most)) {
+    throw refuse(at, "nccl.pp_max_ctas", most, "NCCL takes a power of two for messages; expected {} or {}",
+                 std::bit_floor(most), std::bit_ceil(most));
+  }
   for (const char* group : nccl_groups) {
     const NcclGroupSettings& g = c.nccl.of(group);
     if (g.max_ctas == 0 || g.min_ctas <= g.max_ctas) continue;
@@ -148,6 +154,7 @@ void check_nccl_groups(const RunConfig& c, const ParallelConfig& p, const Origin
     unused(group + "_cta_policy", is.cta_policy, none.cta_policy, degree);
     unused(group + "_buffers", is.buffers, none.buffers, degree);
   }
+  unused("pp_max_ctas", c.nccl.pp.max_ctas, none.max_ctas, p.pp);
 }
 
 }  // namespace octet

@@ -109,6 +109,13 @@ void declare_nccl(Schema& schema, NcclSettings& c) {
           "until the end: see the memory plan.");
   group("dp_replicate", c.dp_replicate);
   group("tp", c.tp);
+  schema.add("pp_max_ctas", c.pp.max_ctas)
+      .unit("thread blocks")
+      .between(0, most_ctas)
+      .help(
+          "Of the GPU, a power of two, that a message between the stages of a pipeline takes at most. Its receiver has "
+          "them from the pass before until it has come, so that within a node fewer leave more of the GPU to that "
+          "pass. 0: NCCL's choice, up to 32 within a node and 2 or 4 across nodes.");
   schema.add("tuning_file", c.tuning_file)
       .help(
           "The cluster's tuning file, as octet tune fit writes it. Loads libnccl-tuner-octet.so into NCCL, which "

@@ -91,8 +91,10 @@ PROFILED_TRAIN = """
 import json, os, sys
 get = lambda key, otherwise=None: sys.argv[sys.argv.index(key) + 1] if key in sys.argv else otherwise
 assert os.path.exists(get("--data.train") + ".bin") and get("--model") == "1.8b"
-exchange, most = get("--parallel.one_rank_exchange") == "true", int(get("--nccl.dp_shard_max_ctas", 0))
-assert "-n" in sys.argv or most == 0 or get("--parallel.dp_shard") == "2"
+exchange = get("--parallel.one_rank_exchange") == "true"
+cut = "pp" if "--parallel.pp" in sys.argv else "dp_shard"
+most = int(get(f"--nccl.{cut}_max_ctas", 0))
+assert "-n" in sys.argv or most == 0 or get(f"--parallel.{cut}") == "2"
 if get("--parallel.one_rank_exchange", str(most)) == os.environ.get("FAILS"):
     sys.exit(70)
 if os.environ.get("NO_PROFILE"):
@@ -145,6 +147,11 @@ class ProfilesTest(ScriptTest):
         self.assertEqual(code, 0, text)
         self.assertRegex(text, r"(?m)^NCCL's choice +80\.0 +50\.0 +20\.0 +8\.0 +0\.0$")
         self.assertRegex(last, r"^ctas: PASSED: at most 8 is the fastest: 76\.0 ms a step, 0\.950 of NCCL's choice \(\d+ s\)$")
+
+    def test_thread_blocks_of_messages_are_compared(self):
+        code, text, last = self.run_script("ctas.sh", "--pipeline", "--output", self.path("out"), DEVICES="2")
+        self.assertEqual(code, 0, text)
+        self.assertRegex(last, r"^ctas: PASSED: at most 8 is the fastest: 76\.0 ms a step")
 
     def test_failures_are_named(self):
         for script, environment, pattern in (("exchange", {"FAILS": "true"}, r"true: exit code 70 \(see .*/true\.log\)"),
