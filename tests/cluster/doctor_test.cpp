@@ -95,6 +95,7 @@ TEST(Doctor, EveryCheckSeesWhatIsWrongWithABadNode) {
       {"versions.nccl", "bad: 2.28.5: operations of main and proxy thread can change places, which hangs large jobs\n"},
       {"limits.locked_memory", "bad: 65536 bytes\n"},
       {"limits.stack", "warning: unlimited\n"},
+      {"limits.open_files", "warning: 1024 at most\n"},
       {"limits.shared_memory", "warning: 0.1 GiB free\n"},
       {"memory.size", "bad: 1007 GiB\n"},
       {"cpu.cores", "bad: 48 CPUs\n"},
@@ -140,6 +141,20 @@ TEST(Doctor, CoresCardsAndGpusAreComparedWhereTheKernelSaysWhereTheyAre) {
   half.nics.hca = {"mlx5_0", "mlx5_1"};
   EXPECT_EQ(Changed().check("hca.near_gpus", &half),
             "warning: NUMA node 0: 4 GPUs, 2 cards; NUMA node 1: 4 GPUs, 0 cards\n");
+}
+
+TEST(Doctor, ThereAreSocketsForAllRanksOfTheJob) {
+  const auto with = [](const std::string& hard, const std::string& environment) {
+    Changed node;
+    node.with("proc/self/limits", "Max open files            256                  " + hard + "      files\n");
+    node.with("commands/env", environment);
+    return node.check("limits.open_files", nullptr);
+  };
+  EXPECT_EQ(with("2047", ""), "warning: 2047 at most\n");  // 1,024 and 2 for each of 512 ranks
+  EXPECT_EQ(with("2048", ""), "ok: 2048 at most\n");
+  EXPECT_EQ(with("2048", "SLURM_NTASKS=513\n"), "warning: 2048 at most\n");
+  EXPECT_EQ(with("2047", "SLURM_NTASKS=8\n"), "ok: 2047 at most\n");
+  EXPECT_EQ(with("unlimited", "SLURM_NTASKS=100000\n"), "ok: unlimited at most\n");
 }
 
 TEST(Doctor, WithNothingThereHardwareIsNeverOk) {

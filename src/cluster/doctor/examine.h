@@ -44,7 +44,7 @@ Findings check_hca_links(const Examination& e);
 Findings check_pci(const Examination& e);
 /// versions.driver, versions.cuda, versions.nccl, against configs/known-bad.yaml.
 Findings check_versions(const Examination& e);
-/// limits.locked_memory, limits.stack, limits.shared_memory.
+/// limits.locked_memory, limits.stack, limits.open_files, limits.shared_memory.
 Findings check_limits(const Examination& e);
 /// memory.size, cpu.cores as the profile has them, memory.huge_pages.
 Findings check_host(const Examination& e);

@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <charconv>
+#include <optional>
+#include <sstream>
+
 #include "src/cluster/doctor/examine.h"
 #include "src/cluster/doctor/free_space.h"
 #include "src/cluster/doctor/text_lines.h"
@@ -7,14 +11,28 @@
 namespace octet {
 namespace {
 
-/// The soft limit of a line like "Max locked memory  8388608  8388608  bytes"; empty where there is no such line.
-std::string limit_of(const Machine& machine, const std::string& key) {
+/// Empty where the text is no number.
+std::optional<std::int64_t> number_of(const std::string& text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+struct Limit {
+  std::string soft, hard;
+};
+
+/// Of a line like "Max locked memory  8388608  8388608  bytes"; empty where there is no such line.
+Limit limits_of(const Machine& machine, const std::string& key) {
+  Limit limit;
   for (const std::string& line : lines_of(machine.read("/proc/self/limits").value_or(""))) {
-    if (!line.starts_with(key)) continue;
-    const std::string rest = trimmed(line.substr(key.size()));
-    return rest.substr(0, rest.find(' '));
+    if (line.starts_with(key)) std::istringstream(line.substr(key.size())) >> limit.soft >> limit.hard;
   }
-  return "";
+  return limit;
+}
+std::string limit_of(const Machine& machine, const std::string& key) {
+  return limits_of(machine, key).soft;
 }
 
 Finding check_locked_memory(const Examination& e) {
@@ -40,6 +58,28 @@ Finding check_stack(const Examination& e) {
       "ulimit -s 8192, on all nodes: without a limit NCCL's threads get stacks of 2 MiB (NCCL 2.27.6, release notes)"};
 }
 
+/// Ranks of the job that this process is in, as Slurm says; 0: unknown.
+std::int64_t ranks_of_job(const Machine& machine) {
+  const auto tasks = machine.environment().find("SLURM_NTASKS");
+  return tasks == machine.environment().end() ? 0 : number_of(tasks->second).value_or(0);
+}
+
+/// The programs raise the soft limit to the hard one (src/comm/nccl_process.h). In an all-to-all NCCL has a socket to
+/// and one from each rank of another node; beside them are files, libraries and MPI's sockets.
+Finding check_open_files(const Examination& e) {
+  constexpr std::int64_t of_the_process = 1024, for_a_rank = 2, largest_job = 512;
+  const char* check = "limits.open_files";
+  const std::string limit = limits_of(e.machine, "Max open files").hard;
+  if (limit.empty()) return missing(check, false, "/proc/self/limits does not say", "", "");
+  const std::int64_t known = ranks_of_job(e.machine), ranks = known > 0 ? known : largest_job;
+  const std::int64_t needed = of_the_process + for_a_rank * ranks;
+  const auto most = number_of(limit);
+  if (!most || *most >= needed) return good(check, limit + " at most");
+  return {check, State::warning, limit + " at most", fmt::format("{}, for a job of {} ranks", needed, ranks),
+          "NCCL has sockets to all ranks in an all-to-all: raise the hard limit, nofile 1048576 in "
+          "/etc/security/limits.d and LimitNOFILE=1048576 for slurmd"};
+}
+
 Finding check_shared_memory(const Examination& e) {
   constexpr double least = 1024.0 * 1024 * 1024;
   const FreeSpace space = free_space(e.machine, "df-shm", "/dev/shm");
@@ -54,7 +94,7 @@ Finding check_shared_memory(const Examination& e) {
 }  // namespace
 
 Findings check_limits(const Examination& e) {
-  return {check_locked_memory(e), check_stack(e), check_shared_memory(e)};
+  return {check_locked_memory(e), check_stack(e), check_open_files(e), check_shared_memory(e)};
 }
 
 }  // namespace octet
