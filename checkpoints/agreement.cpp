@@ -76,6 +76,17 @@ void look_together(Communicator& hosts, const std::function<void()>& look) {
   read_together("look at the run's files", hosts, progress, [&] { with_retries(progress, look); });
 }
 
+void look_by_first(Communicator& hosts, const std::function<void()>& look) {
+  std::optional<ReadError> unread;
+  try {
+    ReadProgress progress;
+    if (hosts.rank() == 0) with_retries(progress, look);
+  } catch (const ReadError& error) {
+    unread = error;
+  }
+  agree_on_reading(unread, hosts);
+}
+
 void expect_same_files(const std::vector<std::string>& paths, Communicator& hosts) {
   std::vector<std::int32_t> there(paths.size());
   look_together(hosts, [&] {

@@ -37,6 +37,10 @@ bool is_there(const std::string& path);
 /// Runs `look` on every rank, again where it throws a ReadError.
 void look_together(Communicator& hosts, const std::function<void()>& look);
 
+/// Runs `look` on rank 0 alone, again where it throws a ReadError, which ends on all as in agree_on_reading. Anything
+/// else that it throws comes out on rank 0 while the others wait.
+void look_by_first(Communicator& hosts, const std::function<void()>& look);
+
 /// What is there for one host has to be there for all, and readable. A path that none has is nobody's error here.
 void expect_same_files(const std::vector<std::string>& paths, Communicator& hosts);
 

@@ -61,19 +61,11 @@ const std::int32_t* ForwardModel::upload(Buffer& to, const std::vector<std::int3
 }
 
 PackedDocuments ForwardModel::upload_documents(const ScoreRow& row) {
-  std::int64_t longest = 0;
-  starts_on_host_.clear();
-  for (std::size_t t = 0; t < row.begin.size(); ++t) {
-    const auto place = static_cast<std::int32_t>(t);
-    if (row.begin[t] == place) starts_on_host_.push_back(place);
-    longest = std::max<std::int64_t>(longest, place - row.begin[t] + 1);
-  }
-  const std::int64_t places = document_places(static_cast<std::int64_t>(starts_on_host_.size()));
-  starts_on_host_.resize(static_cast<std::size_t>(places + 1), static_cast<std::int32_t>(row.begin.size()));
+  documents_on_host_ = list_documents(row.begin, settings_.seq_len);
   return {.begin = upload(begin_, row.begin),
-          .starts = upload(starts_, starts_on_host_),
-          .places = places,
-          .longest = document_length(longest, settings_.seq_len)};
+          .starts = upload(starts_, documents_on_host_.starts),
+          .places = documents_on_host_.places(),
+          .longest = documents_on_host_.longest};
 }
 
 SharedPrefixes ForwardModel::upload_shared(const ScoreRow& row) {

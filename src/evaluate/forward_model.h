@@ -52,7 +52,7 @@ class ForwardModel {
   WeightScales scales_;
   FsdpWeights weights_;
   Buffer tokens_, begin_, starts_, spans_, origin_, behind_, targets_, stats_;
-  std::vector<std::int32_t> starts_on_host_;
+  DocumentList documents_on_host_;  ///< until the device has them
   std::vector<float> stats_on_host_;
 };
 

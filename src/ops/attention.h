@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "src/ops/context.h"
@@ -23,6 +25,17 @@ struct RowDocuments {
   PackedDocuments packed{};
   SharedPrefixes shared{};  ///< in forward alone
 };
+
+/// Documents in host memory: PackedDocuments without `begin`.
+struct DocumentList {
+  std::vector<std::int32_t> starts;  ///< [places + 1]
+  std::int64_t longest = 0;
+
+  std::int64_t places() const { return static_cast<std::int64_t>(starts.size()) - 1; }
+};
+
+/// Lists the documents of rows of `seq` tokens. `begin` [batch · seq]: PackedDocuments::begin, in host memory.
+DocumentList list_documents(std::span<const std::int32_t> begin, std::int64_t seq);
 
 /// Queries [batch · seq, heads · head_dim], keys and values [batch · seq, kv_heads · head_dim]; or their gradients.
 struct Qkv {

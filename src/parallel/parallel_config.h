@@ -18,10 +18,9 @@ constexpr auto names_of(Zero) {
   return std::to_array<std::string_view>({"auto", "1", "2", "3"});
 }
 
-/// The form of unreduced gradients: in which they travel between the ranks of a shard group, and in which a GEMM leaves
-/// those that it alone writes. Their sums are fp32.
-enum class GradientWire : std::uint8_t { fp32, bf16 };
-constexpr auto names_of(GradientWire) {
+/// The form of unreduced gradients.
+enum class GradientForm : std::uint8_t { fp32, bf16 };
+constexpr auto names_of(GradientForm) {
   return std::to_array<std::string_view>({"fp32", "bf16"});
 }
 
@@ -31,12 +30,6 @@ constexpr auto names_of(GradientWire) {
 enum class PipelineOrder : std::uint8_t { one_f_one_b, interleaved, zb_h1 };
 constexpr auto names_of(PipelineOrder) {
   return std::to_array<std::string_view>({"1f1b", "interleaved", "zb-h1"});
-}
-
-/// The form in which Zero::one keeps the gradients of the micro-batches before the last.
-enum class WholeGradients : std::uint8_t { fp32, bf16 };
-constexpr auto names_of(WholeGradients) {
-  return std::to_array<std::string_view>({"fp32", "bf16"});
 }
 
 /// The mesh, outermost dimension first: pp, dp_replicate, dp_shard, cp, tp.
@@ -52,8 +45,11 @@ struct ParallelConfig {
   std::int64_t pp_chunks = 1;      ///< stages a rank
   std::string pp_layout = "auto";  ///< or the blocks of each stage, from the first on: "7, 8, 8, 7"
   Zero zero = Zero::automatic;
-  WholeGradients whole_gradients = WholeGradients::fp32;
-  GradientWire gradient_wire = GradientWire::fp32;
+  /// In which Zero::one keeps the gradients of the micro-batches before the last.
+  GradientForm whole_gradients = GradientForm::fp32;
+  /// In which gradients travel between the ranks of a shard group, and in which a GEMM leaves those that it alone
+  /// writes. Their sums are fp32.
+  GradientForm gradient_wire = GradientForm::fp32;
   /// Gathers and reductions on streams of their own, beside the model's work. automatic: on a GPU with several shards.
   AutoBool overlap = AutoBool::automatic;
   /// A shard group of one rank gathers and reduces too, to measure on one GPU what several do.

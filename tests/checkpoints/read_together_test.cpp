@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "checkpoints/agreement.h"
 #include "src/base/hosts.h"
 #include "src/base/log.h"
 #include "tests/checkpoints/saver_fixture.h"
@@ -186,6 +187,14 @@ TEST_F(ReadTogether, AnErrorOfAnotherKindIsThatRanksOwn) {
     EXPECT_TRUE(last());
     EXPECT_EQ(error.code(), ExitCode::usage);
   }
+}
+
+TEST_F(ReadTogether, Rank0LooksForAll) {
+  int looks = 0;
+  look_by_first(*world_, [&] { ++looks; });
+  EXPECT_EQ(looks, rank() == 0 ? 1 : 0);
+  const auto fails = [&] { throw ReadError(path_of(1), ESTALE); };
+  EXPECT_PRED2(test::contains, common_error([&] { look_by_first(*world_, fails); }), "Stale file handle");
 }
 
 TEST_F(ReadTogether, TheOthersStopReadingWhenOneCannot) {

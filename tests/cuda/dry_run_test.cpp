@@ -70,7 +70,7 @@ TEST(CudaDryRun, PlansTheWorkspaceOfAttention) {
 /// of the seven linears are all in the dtype that they are to be left in.
 TEST(CudaDryRun, ListsGemmsThatTheLibraryTakes) {
   for (const char* recipe : {"tensorwise", "rowwise", "rowwise_with_gw_hp", "delayed", "blockwise"}) {
-    for (const GradientWire wire : {GradientWire::fp32, GradientWire::bf16}) {
+    for (const GradientForm wire : {GradientForm::fp32, GradientForm::bf16}) {
       SCOPED_TRACE(fmt::format("{}, gradients in {}", recipe, wire));
       RunConfig config = run_8b();
       config.float8.recipe = recipe;
@@ -86,7 +86,7 @@ TEST(CudaDryRun, ListsGemmsThatTheLibraryTakes) {
         left_in_fp32 += of_block && gemm.c_dtype == DType::f32 ? 1 : 0;
       }
       EXPECT_GT(problems.size(), 10u);
-      EXPECT_EQ(left_in_fp32 > 0, wire == GradientWire::fp32) << left_in_fp32;
+      EXPECT_EQ(left_in_fp32 > 0, wire == GradientForm::fp32) << left_in_fp32;
     }
   }
 }

@@ -13,19 +13,19 @@ class DryRunOnGpu : public GpuTest {};
 struct Planned {
   Precision precision;
   bool documents = false;
-  GradientWire gradients = GradientWire::fp32;  ///< in bf16 nothing is added to them: one micro-batch a step
+  GradientForm gradients = GradientForm::fp32;  ///< in bf16 nothing is added to them: one micro-batch a step
 };
 
 TEST_F(DryRunOnGpu, ThePlanIsWhatTheLedgerHolds) {
   Device& device = cuda_device(0);
   for (const Planned& kind : {Planned{.precision = Precision::bf16}, Planned{.precision = Precision::float8},
                               Planned{.precision = Precision::bf16, .documents = true},
-                              Planned{.precision = Precision::bf16, .gradients = GradientWire::bf16},
-                              Planned{.precision = Precision::float8, .gradients = GradientWire::bf16}}) {
+                              Planned{.precision = Precision::bf16, .gradients = GradientForm::bf16},
+                              Planned{.precision = Precision::float8, .gradients = GradientForm::bf16}}) {
     RunConfig config = SmallRun::config(kind.precision);
     config.data.document_mask = kind.documents;
     config.parallel.gradient_wire = kind.gradients;
-    config.train.global_batch = kind.gradients == GradientWire::bf16 ? 2 : 4;
+    config.train.global_batch = kind.gradients == GradientForm::bf16 ? 2 : 4;
     MemoryLedger& ledger = device.ledger();
     std::array<std::int64_t, static_cast<std::size_t>(Purpose::count)> before{};
     for (std::size_t p = 0; p < before.size(); ++p) before[p] = ledger.usage(static_cast<Purpose>(p)).now;

@@ -10,7 +10,7 @@ namespace {
 struct Kind {
   Precision precision;
   const char* recipe;
-  GradientWire gradients = GradientWire::fp32;  ///< in bf16 nothing is added to them: one micro-batch a step
+  GradientForm gradients = GradientForm::fp32;  ///< in bf16 nothing is added to them: one micro-batch a step
 };
 
 class UpdateBesideOnGpu : public GpuTest, public ::testing::WithParamInterface<Kind> {
@@ -39,14 +39,14 @@ class UpdateBesideOnGpu : public GpuTest, public ::testing::WithParamInterface<K
                     .head_dim = 128,
                     .ffn_dim = 4096,
                     .vocab_size = 2048};
-    config.train.global_batch = kind.gradients == GradientWire::bf16 ? 2 : 4;
+    config.train.global_batch = kind.gradients == GradientForm::bf16 ? 2 : 4;
     SmallRun run(config);
     ShardedModel& model = run.trainer().model();
     Outcome out;
     out.numbers = run.train(6, 3, [&] { out.beside = out.beside || model.update_under_way(); });
     const std::vector<ParameterSpec>& parameters = model.parameters().parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      const bool narrow = kind.gradients == GradientWire::bf16 && parameters[i].one_gemm_gradient;
+      const bool narrow = kind.gradients == GradientForm::bf16 && parameters[i].one_gemm_gradient;
       EXPECT_EQ(model.gradients().dtype(i), narrow ? DType::bf16 : DType::f32) << parameters[i].name;
     }
     for (const ShardedBuffer* buffer : {&model.master(), &model.first_moment(), &model.second_moment()}) {
@@ -64,8 +64,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, UpdateBesideOnGpu,
                          ::testing::Values(Kind{Precision::fp32, "tensorwise"}, Kind{Precision::bf16, "tensorwise"},
                                            Kind{Precision::float8, "tensorwise"}, Kind{Precision::float8, "rowwise"},
                                            Kind{Precision::float8, "delayed"},
-                                           Kind{Precision::bf16, "tensorwise", GradientWire::bf16},
-                                           Kind{Precision::float8, "tensorwise", GradientWire::bf16}),
+                                           Kind{Precision::bf16, "tensorwise", GradientForm::bf16},
+                                           Kind{Precision::float8, "tensorwise", GradientForm::bf16}),
                          [](const auto& tested) {
                            return fmt::format("{}_{}_{}_gradients", tested.param.precision, tested.param.recipe,
                                               tested.param.gradients);

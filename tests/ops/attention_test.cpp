@@ -9,6 +9,24 @@ namespace {
 using test::random_values;
 using test::view;
 
+TEST(DocumentLists, NameTheFirstTokenOfEachDocument) {
+  const std::vector<std::int32_t> begin = {0, 0, 2, 3, 0, 0, 0, 0};
+  const DocumentList list = list_documents(begin, 4);
+  EXPECT_EQ(list.starts, (std::vector<std::int32_t>{0, 2, 3, 4, 8}));
+  EXPECT_EQ(list.places(), 4);
+  EXPECT_EQ(list.longest, 4);
+}
+
+TEST(DocumentLists, HaveRoomBehindTheLastOne) {
+  std::vector<std::int32_t> begin(64);
+  for (std::int32_t t = 0; t < 64; ++t) begin[static_cast<std::size_t>(t)] = t % 32 / 5 * 5;
+  const DocumentList list = list_documents(begin, 32);
+  EXPECT_EQ(list.places(), 16);  // for 14
+  EXPECT_EQ(list.starts[13], 32 + 30);
+  EXPECT_EQ((std::vector(list.starts.begin() + 14, list.starts.end())), (std::vector<std::int32_t>{64, 64, 64}));
+  EXPECT_EQ(list.longest, 8);  // for 5
+}
+
 struct Attention : test::OpsTest {
   AttentionShape s{.batch = 2, .seq = 20, .heads = 4, .kv_heads = 2, .head_dim = 8, .scale = 0.3f, .dtype = DType::f32};
   std::int64_t n = s.batch * s.seq, q_dim = s.heads * s.head_dim, kv_dim = s.kv_heads * s.head_dim;

@@ -70,7 +70,7 @@ TEST(NcclNeeds, OptionsDecideWhatACommunicatorDoes) {
   RunConfig config = on_gpus();
   config.parallel.overlap = AutoBool::no;
   EXPECT_EQ(planned(config, {.dp_shard = 8}), (Planned{"world of 8: gathers agrees"}));
-  config.parallel.gradient_wire = GradientWire::bf16;
+  config.parallel.gradient_wire = GradientForm::bf16;
   EXPECT_EQ(planned(config, {.dp_shard = 8}), (Planned{"world of 8: gathers agrees exchanges"}));
   config.parallel.overlap = AutoBool::automatic;
   EXPECT_EQ(planned(config, {.dp_shard = 8}),

@@ -171,7 +171,7 @@ TEST(Settings, TheOldNameOfZeroIsTheSameSetting) {
   }
   RunConfig rounded = before;
   rounded.parallel.zero = Zero::one;
-  rounded.parallel.whole_gradients = WholeGradients::bf16;
+  rounded.parallel.whole_gradients = GradientForm::bf16;
   EXPECT_THROW(check(stored, rounded), Error);
   rounded.checkpoint.allow_changes = {"parallel.whole_gradients"};
   EXPECT_NO_THROW(check(stored, rounded));

@@ -172,7 +172,7 @@ struct Ordered {
 
 /// Two steps, a validation and two more; of one micro-batch where gradients in bf16 allow no second.
 Ordered ordered(RunConfig config, int ranks, int rank) {
-  const int micro_batches = config.parallel.gradient_wire == GradientWire::bf16 ? 1 : 2;
+  const int micro_batches = config.parallel.gradient_wire == GradientForm::bf16 ? 1 : 2;
   config.train.global_batch =
       micro_batches * config.train.micro_batch * ranks / config.parallel.tp / config.parallel.pp;
   config.parallel = resolve_layout(config, ranks);
@@ -239,7 +239,7 @@ TEST_P(UpdateBeside, IsInOrderWithAllThatTouchesItsState) {
          c.parallel.overlap = AutoBool::no;
        }},
       {"zero 3", [](RunConfig& c) { c.parallel.zero = Zero::three; }},
-      {"gradients in bf16", [](RunConfig& c) { c.parallel.gradient_wire = GradientWire::bf16; }},
+      {"gradients in bf16", [](RunConfig& c) { c.parallel.gradient_wire = GradientForm::bf16; }},
       {"documents", [](RunConfig& c) { c.data.document_mask = true; }},
       {"cast after the gather", [](RunConfig& c) {
          if (c.precision == Precision::float8 && float8_recipe(c.float8)->casts_first())

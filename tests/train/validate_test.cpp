@@ -220,7 +220,7 @@ TEST(Layout, RefusesWholeGradientsThatNobodyKeeps) {
   RunConfig c = sample();
   c.train.global_batch = 24;
   c.train.micro_batch = 2;
-  c.parallel.whole_gradients = WholeGradients::bf16;
+  c.parallel.whole_gradients = GradientForm::bf16;
   for (const Zero zero : {Zero::automatic, Zero::two, Zero::three}) {
     c.parallel.zero = zero;
     expect_parts(message_of([&] { validate(c); }),
@@ -236,7 +236,7 @@ TEST(Layout, RefusesWholeGradientsThatNobodyKeeps) {
                {"parallel.whole_gradients = bf16", "one micro-batch a step", "expected fp32"});
   c.parallel.one_rank_exchange = true;
   EXPECT_NO_THROW(resolve_layout(c, 1));
-  c.parallel.whole_gradients = WholeGradients::fp32;
+  c.parallel.whole_gradients = GradientForm::fp32;
   EXPECT_NO_THROW(resolve_layout(c, 1)) << "zero 1 of one shard is 2";
 }
 

@@ -54,7 +54,7 @@ void check_parallel(const ParallelConfig& p, const Origins& at) {
     if (value != 1) throw refuse(at, key, value, "not available yet, expected 1");
   };
   one("parallel.cp", p.cp);
-  if (p.whole_gradients != WholeGradients::fp32 && p.zero != Zero::one) {
+  if (p.whole_gradients != GradientForm::fp32 && p.zero != Zero::one) {
     throw refuse(at, "parallel.whole_gradients", p.whole_gradients,
                  "has no effect with parallel.zero = {}: gradients are reduced after every micro-batch; expected fp32, "
                  "or parallel.zero 1",
@@ -64,7 +64,7 @@ void check_parallel(const ParallelConfig& p, const Origins& at) {
 
 /// One shard that exchanges nothing has the gradients as their GEMMs leave them.
 void check_gradient_wire(const RunConfig& c, const ParallelConfig& p, int micro_batches, const Origins& at) {
-  if (p.gradient_wire == GradientWire::fp32 || p.dp_shard > 1 || p.one_rank_exchange) return;
+  if (p.gradient_wire == GradientForm::fp32 || p.dp_shard > 1 || p.one_rank_exchange) return;
   const auto refused = [&](const std::string& why, const std::string& instead) {
     return refuse(at, "parallel.gradient_wire", p.gradient_wire,
                   "with parallel.dp_shard = 1 gradients are what their GEMMs leave, and {}; expected fp32, or {}", why,

@@ -35,7 +35,7 @@ ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const
                  others * p.dp_shard);
   }
   const bool exchanges = p.dp_shard > 1 || p.one_rank_exchange;
-  if (p.whole_gradients != WholeGradients::fp32 && !exchanges) {
+  if (p.whole_gradients != GradientForm::fp32 && !exchanges) {
     throw refuse(origins, "parallel.whole_gradients", p.whole_gradients,
                  "has no effect with parallel.dp_shard = 1: gradients are summed in their fp32 pieces; expected fp32");
   }
@@ -70,7 +70,7 @@ ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const
                  "expected a multiple of micro_batch {} x {} data-parallel ranks = {}", config.train.micro_batch,
                  data_parallel, sequences);
   }
-  if (p.whole_gradients != WholeGradients::fp32 && config.train.global_batch == sequences) {
+  if (p.whole_gradients != GradientForm::fp32 && config.train.global_batch == sequences) {
     throw refuse(origins, "parallel.whole_gradients", p.whole_gradients,
                  "has no effect with one micro-batch a step (train.global_batch {}): none is kept for a later one; "
                  "expected fp32",

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "checkpoints/agreement.h"
-#include "checkpoints/read_together.h"
+#include "checkpoints/read_file.h"
 #include "checkpoints/restore.h"
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
@@ -68,14 +68,7 @@ class Choosing {
   /// Rank 0's reading of the file, for all.
   void read_together() {
     stored_.choices.platform = library_.platform();
-    std::optional<checkpoint::ReadError> unread;
-    try {
-      checkpoint::ReadProgress progress;
-      if (control_.rank() == 0) checkpoint::with_retries(progress, [&] { read(); });
-    } catch (const checkpoint::ReadError& error) {
-      unread = error;
-    }
-    checkpoint::agree_on_reading(unread, control_);
+    checkpoint::look_by_first(control_, [&] { read(); });
     stored_.choices =
         parse_plan_choices(rules_.kind, broadcast_bytes(text_of(stored_.choices), 0, control_), rules_.path);
   }

@@ -102,19 +102,6 @@ void tell(RunDirectory& run, Communicator& control) {
   run.begins_again = flags[1] != 0;
 }
 
-/// decide() by rank 0, for all.
-void decide_together(RunDirectory& run, const RunConfig& config, Communicator& control) {
-  std::optional<checkpoint::ReadError> unread;
-  try {
-    checkpoint::ReadProgress progress;
-    if (control.rank() == 0) checkpoint::with_retries(progress, [&] { decide(run, config); });
-  } catch (const checkpoint::ReadError& error) {
-    unread = error;
-  }
-  checkpoint::agree_on_reading(unread, control);
-  tell(run, control);
-}
-
 /// Why this rank does not see there what rank 0 has written; empty when it does.
 std::string blindness(const RunDirectory& run) {
   std::string why;
@@ -169,7 +156,8 @@ OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& c
     owned.lease = std::make_unique<OwnerLease>(owned.run.path);
     owned.run.owner = owned.lease->mark();
   }
-  decide_together(owned.run, config, control);
+  checkpoint::look_by_first(control, [&] { decide(owned.run, config); });
+  tell(owned.run, control);
   expect_seen(owned.run, control);
   return owned;
 }

@@ -1,10 +1,10 @@
 #include "src/train/step/host_transfer.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "src/base/error.h"
 #include "src/comm/watchdog.h"
+#include "src/ops/attention.h"
 #include "src/profile/timeline.h"
 
 namespace octet {
@@ -45,7 +45,7 @@ BatchUpload::OnDevice BatchUpload::upload(const Batch& batch) {
   OnDevice on_device{tokens_, targets_, {}};
   if (!batch.document_begin.empty()) {
     copy(batch.document_begin, document_begin_.view());
-    on_device.documents = upload_documents(batch, reinterpret_cast<std::int32_t*>(place));
+    on_device.documents = upload_documents(batch, place);
   }
   stream_.record(*slot.taken);
   slot.used = true;
@@ -53,21 +53,15 @@ BatchUpload::OnDevice BatchUpload::upload(const Batch& batch) {
 }
 
 /// Lists the documents in `host` and on the device.
-PackedDocuments BatchUpload::upload_documents(const Batch& batch, std::int32_t* host) {
-  std::int64_t count = 0, longest = 0;
-  const auto tokens = static_cast<std::int64_t>(batch.document_begin.size());
-  for (std::int64_t t = 0; t < tokens; ++t) {
-    const std::int64_t in_row = t % batch.seq_len, begin = batch.document_begin[static_cast<std::size_t>(t)];
-    if (begin == in_row) host[count++] = static_cast<std::int32_t>(t);
-    longest = std::max(longest, in_row - begin + 1);
-  }
-  const std::int64_t places = document_places(count);
-  std::fill(host + count, host + places + 1, static_cast<std::int32_t>(tokens));
-  stream_.device().copy_from_host(document_starts_.view().data, host, 4 * (places + 1), stream_);
+PackedDocuments BatchUpload::upload_documents(const Batch& batch, void* host) {
+  const DocumentList list = list_documents(batch.document_begin, batch.seq_len);
+  const auto bytes = static_cast<std::int64_t>(list.starts.size() * sizeof(std::int32_t));
+  std::memcpy(host, list.starts.data(), static_cast<std::size_t>(bytes));
+  stream_.device().copy_from_host(document_starts_.view().data, host, bytes, stream_);
   return {.begin = document_begin_.view().as<std::int32_t>(),
           .starts = document_starts_.view().as<std::int32_t>(),
-          .places = places,
-          .longest = document_length(longest, batch.seq_len)};
+          .places = list.places(),
+          .longest = list.longest};
 }
 
 namespace {

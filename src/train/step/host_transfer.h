@@ -32,9 +32,9 @@ class BatchUpload {
     bool used = false;
   };
 
-  Stream& stream_;
-  PackedDocuments upload_documents(const Batch& batch, std::int32_t* host);
+  PackedDocuments upload_documents(const Batch& batch, void* host);
 
+  Stream& stream_;
   TensorBuffer tokens_, targets_;
   TensorBuffer document_begin_, document_starts_;  ///< with documents alone
   std::array<Slot, 2> slots_;

@@ -10,7 +10,7 @@ namespace {
 DType gemm_gradients(const RunConfig& c, int shards) {
   const std::int64_t at_once = c.train.micro_batch * c.parallel.dp_replicate * shards;
   const bool kept = c.parallel.zero == Zero::one && c.train.global_batch > at_once;
-  const bool narrow = c.parallel.gradient_wire == GradientWire::bf16 && c.precision != Precision::fp32 && !kept;
+  const bool narrow = c.parallel.gradient_wire == GradientForm::bf16 && c.precision != Precision::fp32 && !kept;
   return narrow ? DType::bf16 : DType::f32;
 }
 
@@ -34,11 +34,11 @@ FsdpOptions fsdp_options(const RunConfig& config, int shards) {
   const Zero zero = config.parallel.zero_with(shards);
   const RecipePtr recipe = recipe_of(config.precision, config.float8);
   return {.zero = zero,
-          .whole_gradients = config.parallel.whole_gradients == WholeGradients::bf16 ? DType::bf16 : DType::f32,
+          .whole_gradients = config.parallel.whole_gradients == GradientForm::bf16 ? DType::bf16 : DType::f32,
           .float8_all_gather = recipe->gathers_float8(),
           .keep_transposed = recipe->casts_first() && zero != Zero::three && float8_gemm_k_major_on(config.device) &&
                              decided(config.float8.keep_transposed_weights, true),
-          .gradient_wire = config.parallel.gradient_wire == GradientWire::bf16 ? DType::bf16 : DType::f32,
+          .gradient_wire = config.parallel.gradient_wire == GradientForm::bf16 ? DType::bf16 : DType::f32,
           .gemm_gradients = gemm_gradients(config, shards),
           .overlap = exchanges && decided(config.parallel.overlap, config.device == DeviceType::cuda),
           .one_rank_exchange = config.parallel.one_rank_exchange};
