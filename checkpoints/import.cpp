@@ -102,13 +102,32 @@ void HuggingFaceModel::find_parameters(const std::string& directory) {
     left.erase(found);
   }
   for (const auto& [name, place] : left) {
-    const bool unused = name.ends_with("rotary_emb.inv_freq") || (model_.tied_embedding && name == "lm_head.weight");
-    if (!unused) {
+    const bool tied_head = model_.tied_embedding && name == "lm_head.weight";
+    if (tied_head) expect_tied(place);
+    if (!tied_head && !name.ends_with("rotary_emb.inv_freq")) {
       throw usage_error("checkpoints", "{}: tensor {} is no part of the model of config.json", place.file->path(),
                         name);
     }
     ignored_.push_back(name);
   }
+}
+
+void HuggingFaceModel::expect_tied(const Place& head) const {
+  constexpr std::int64_t most = 4 << 20;
+  const Place& embedding = parameters_.at("tok_embeddings.weight");
+  bool same = head.entry->dtype == embedding.entry->dtype && head.entry->shape == embedding.entry->shape;
+  std::vector<std::byte> of_head(most), of_embedding(most);
+  for (std::int64_t first = 0; same && first < head.entry->bytes(); first += most) {
+    const std::int64_t bytes = std::min(most, head.entry->bytes() - first);
+    head.file->read(*head.entry, first, bytes, of_head.data());
+    embedding.file->read(*embedding.entry, first, bytes, of_embedding.data());
+    same = std::equal(of_head.begin(), of_head.begin() + bytes, of_embedding.begin());
+  }
+  if (same) return;
+  throw usage_error("checkpoints",
+                    "{}: tensor {} is another one than {}, but config.json has tie_word_embeddings true; expected the "
+                    "same values, or tie_word_embeddings false",
+                    head.file->path(), head.entry->name, embedding.entry->name);
 }
 
 std::string HuggingFaceModel::place(const std::string& parameter) const {

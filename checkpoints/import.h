@@ -17,7 +17,8 @@ namespace octet::checkpoint {
 class HuggingFaceModel {
  public:
   /// Reads config.json and every header. Throws a usage error that names the file for another architecture, and for a
-  /// tensor that is missing, of another shape, not of floating point, or no part of the model.
+  /// tensor that is missing, of another shape, not of floating point, or no part of the model; also for a head that is
+  /// not the embedding where config.json says that they are tied, which transformers would not tie: both are read then.
   explicit HuggingFaceModel(const std::string& directory);
 
   const ModelConfig& model() const { return model_; }
@@ -37,6 +38,7 @@ class HuggingFaceModel {
   };
   void open_files(const std::string& directory);
   void find_parameters(const std::string& directory);
+  void expect_tied(const Place& head) const;
 
   ModelConfig model_;
   std::vector<SafetensorsReader> files_;

@@ -1,4 +1,5 @@
 // octet-train: one rank of a training run. `mpiexec -n N octet-train CONFIG.yaml [--section.key VALUE]...`
+#include <csignal>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -82,6 +83,7 @@ void set_up(Machine& machine, const CommandLine& command, const RunConfig& confi
 }
 
 int train(const CommandLine& command, const std::vector<std::string>& words, MpiRuntime& mpi) {
+  std::signal(SIGPIPE, SIG_IGN);  // the run goes on where nobody reads its lines any more
   RunConfig config = command.config;
   config.parallel = resolve_layout(config, mpi.size(), command.origins);
   config.nccl.one_rank_groups = config.parallel.one_rank_exchange;

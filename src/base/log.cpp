@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "src/base/error.h"
 #include "src/base/files.h"
@@ -151,10 +152,15 @@ void write_of_rank(Level level, std::string_view text) {
   logger().log(levels[static_cast<int>(level)], "{}", with_rank(text));
 }
 
+// What a disk that is full does not take stays in the stream's memory and is written with a later line. That is no
+// reason to end a run; a program whose result this is exits by after_output().
 void write_out(std::string_view text) {
   if (self().rank != 0) return;
-  fmt::print("{}\n", text);
-  std::fflush(stdout);
+  const std::string line = fmt::format("{}\n", text);
+  const bool written = std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fflush(stdout) == 0;
+  static bool told = false;
+  if (written || std::exchange(told, true)) return;
+  write_warning(fmt::format("standard output does not take what is printed: {}", std::strerror(errno)));
 }
 
 int after_output(int code) {

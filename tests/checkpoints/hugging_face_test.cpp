@@ -339,6 +339,19 @@ TEST_F(HuggingFace, TensorsThatAreOfAnotherTypeOrNoPartAreRefused) {
   write_single("bias", entries);
   EXPECT_HAS(error_of([&] { HuggingFaceModel model(root_ / "bias"); }), "q_proj.bias is no part of the model");
 
+  // A head beside a tied embedding may be there as its copy; where it is another one, transformers reads both.
+  write_single("tied", small_entries());
+  change("tied/config.json", [](json& j) { j["tie_word_embeddings"] = true; });
+  const std::string path = root_ / "tied/model.safetensors";
+  EXPECT_EQ(HuggingFaceModel(root_ / "tied").ignored(), std::vector<std::string>{"lm_head.weight"});
+  const std::int64_t end = SafetensorsReader(path).header().find("lm_head.weight")->end;
+  std::string bytes = test::content_of(path);
+  const std::int64_t data = std::ssize(bytes) - SafetensorsReader(path).header().tensors.back().end;
+  bytes[static_cast<std::size_t>(data + end - 1)] = 1;
+  test::put_file(path, bytes);
+  EXPECT_HAS(error_of([&] { HuggingFaceModel model(root_ / "tied"); }),
+             "tensor lm_head.weight is another one than model.embed_tokens.weight");
+
   write_single("f64", small_entries("F64"));
   EXPECT_HAS(error_of([&] { HuggingFaceModel model(root_ / "f64"); }), "is F64, expected F32, BF16 or F16");
 }

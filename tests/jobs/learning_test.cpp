@@ -49,6 +49,19 @@ TEST(RunFiles, TheLogSaysWhatTheStartTakes) {
   EXPECT_EQ(std::distance(std::sregex_iterator(log.begin(), log.end(), line), std::sregex_iterator()), 1) << log;
 }
 
+/// A full disk of the log, and a reader that has gone.
+TEST(RunFiles, LinesThatNobodyTakesEndNoRun) {
+  for (const auto& [into, why] : {std::pair{">/dev/full", "No space left on device"}, {"| true", "Broken pipe"}}) {
+    const std::string directory = new_run_directory();
+    const std::string run = fmt::format("{} run.yaml --run.dir {} --train.steps 5", octet_train, directory);
+    const CommandResult result = in_workplace(fmt::format("sh -c '{}; echo ended with $? >&2' {}", run, into));
+    EXPECT_HAS(result.err, "ended with 0");
+    EXPECT_EQ(occurrences(result.err, std::string("standard output does not take what is printed: ") + why), 1)
+        << result.err;
+    EXPECT_EQ(TrainedRun({result, directory}).metrics().size(), 5u);
+  }
+}
+
 TEST(RunFiles, MetricsHaveTheAgreedKeys) {
   const TrainedRun& run = finished(2, longer + "bf16");
   const std::vector<std::string> agreed = {"step",

@@ -33,6 +33,7 @@ void check_batch(const RunConfig& c, const Origins& at);
 void check_data(const RunConfig& c, const Origins& at);
 void check_wall_time(const RunConfig& c, const Origins& at);
 void check_profile(const RunConfig& c, const Origins& at);
+void check_slow_ranks(const RunConfig& c, const Origins& at);
 void check_checkpoint(const RunConfig& c, const Origins& at);
 void check_tensor_parallel(const RunConfig& c, const Origins& at);
 void check_parallel(const ParallelConfig& p, const Origins& at);

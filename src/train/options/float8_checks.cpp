@@ -38,7 +38,8 @@ void check_names(const RunConfig& c, const Origins& at) {
 
 /// Scales of rows and columns are known only where the whole weight is.
 void check_float8_gather(const RunConfig& c, const Origins& at) {
-  if (c.float8.all_gather != AutoBool::yes || float8_recipe(c.float8)->casts_first()) return;
+  if (c.precision != Precision::float8 || c.float8.all_gather != AutoBool::yes) return;
+  if (float8_recipe(c.float8)->casts_first()) return;
   throw refuse(
       at, "float8.all_gather", c.float8.all_gather,
       "recipe {} casts weights after they are gathered; expected auto or false, or recipe tensorwise or delayed",

@@ -18,7 +18,11 @@ void check_attention(const RunConfig& c, const Origins& at) {
 
 /// An option of the other device would be ignored.
 void check_device(const RunConfig& c, const Origins& at) {
+  const auto unused = [&](const char* key, const auto& value, const auto& expected) {
+    if (value != expected) throw refuse(at, key, value, "has no effect with device = {}", c.device);
+  };
   if (c.device == DeviceType::cuda) {
+    unused("cpu.gemm", c.cpu.gemm, CpuConfig().gemm);
     const Float8Accumulate accumulate = c.float8.accumulate;
     if (accumulate == Float8Config().accumulate) return;
     throw refuse(at, "float8.accumulate", accumulate,
@@ -27,9 +31,6 @@ void check_device(const RunConfig& c, const Origins& at) {
                  Float8Config().accumulate, c.device);
   }
   const CudaSettings none;
-  const auto unused = [&](const char* key, const auto& value, const auto& expected) {
-    if (value != expected) throw refuse(at, key, value, "has no effect with device = {}", c.device);
-  };
   unused("train.health_seconds", c.train.health_seconds, TrainConfig().health_seconds);
   unused("cuda.deterministic", c.cuda.deterministic, none.deterministic);
   unused("cuda.gemm", c.cuda.gemm, none.gemm);

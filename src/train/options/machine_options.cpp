@@ -1,4 +1,5 @@
 #include "src/train/options/sections.h"
+#include "src/train/options/settings_check.h"
 
 namespace octet {
 
@@ -49,7 +50,8 @@ void declare_checkpoint(Schema& schema, CheckpointConfig& c) {
   schema.add("allow_changes", c.allow_changes)
       .help(
           "Options, such as optimizer.lr, with other values of which the run may go on, although they decide its "
-          "result: precision, parallel.gradient_wire and those of optimizer, schedule and float8.");
+          "result: " +
+          allowed_changes_text() + ".");
 }
 
 void declare_machine(Schema& schema, RunConfig& c) {

@@ -135,11 +135,24 @@ bool keeps_bits(const std::string& key, const RunConfig& config) {
   return entry != nullptr && entry->same_bits;
 }
 
+namespace {
+
+constexpr std::array allowed_options = {"precision",         "parallel.gradient_wire", "parallel.whole_gradients",
+                                        "train.steps",       "data.changes",           "data.document_mask",
+                                        "data.loss_on_first"};
+constexpr std::array allowed_sections = {"optimizer", "schedule", "float8"};
+
+}  // namespace
+
 bool may_be_allowed(const std::string& key) {
-  return key == "precision" || key == "parallel.gradient_wire" || key == "parallel.whole_gradients" ||
-         key == "train.steps" || key == "data.changes" || key == "data.document_mask" || key == "data.loss_on_first" ||
-         std::ranges::any_of(std::array{"optimizer.", "schedule.", "float8."},
-                             [&](const char* section) { return key.starts_with(section); });
+  return std::ranges::find(allowed_options, key) != allowed_options.end() ||
+         std::ranges::any_of(allowed_sections,
+                             [&](const char* section) { return key.starts_with(std::string(section) + "."); });
+}
+
+std::string allowed_changes_text() {
+  return fmt::format("{}, data.train (to add sources), and all options of {}", fmt::join(allowed_options, ", "),
+                     fmt::join(allowed_sections, ", "));
 }
 
 std::vector<SettingChange> check_settings(const std::string& stored, const std::string& source, const RunConfig& config,

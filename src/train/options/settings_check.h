@@ -40,6 +40,8 @@ bool keeps_bits(const std::string& key, const RunConfig& config);
 /// computed, and never what the stored state would not fit (the model's shape) or what would repeat or leave out
 /// samples (seed, batch). Of the data it may name what is to come (data_check.h).
 bool may_be_allowed(const std::string& key);
+/// Those and data.train, for people: "precision, ..., and all options of optimizer, schedule, float8".
+std::string allowed_changes_text();
 
 /// Throws a usage error that names key and both values for the first change that is not allowed. Returns the others,
 /// with what they decide.

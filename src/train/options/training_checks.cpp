@@ -95,6 +95,11 @@ void check_profile(const RunConfig& c, const Origins& at) {
   }
 }
 
+void check_slow_ranks(const RunConfig& c, const Origins& at) {
+  if (c.train.slow_rank_every != 0 || c.train.slow_rank_factor == TrainConfig().slow_rank_factor) return;
+  throw refuse(at, "train.slow_rank_factor", c.train.slow_rank_factor, "has no effect with train.slow_rank_every = 0");
+}
+
 namespace {
 
 /// Names that would have no effect, or are to be refused later, are refused now.
@@ -108,9 +113,8 @@ void check_allowed_changes(const RunConfig& c, const Origins& at) {
                    nearest(key, schema.names()));
     }
     if (!may_be_allowed(key) && !may_change(key, c)) {
-      throw refuse(at, "checkpoint.allow_changes", in_quotes(key),
-                   "may never change in a run; expected precision, data.changes, data.train (to add sources) or "
-                   "options of optimizer, schedule or float8");
+      throw refuse(at, "checkpoint.allow_changes", in_quotes(key), "may never change in a run; expected of {}",
+                   allowed_changes_text());
     }
   }
 }

@@ -133,6 +133,7 @@ void validate(const RunConfig& config, const Origins& origins) {
   check_attention(config, origins);
   check_wall_time(config, origins);
   check_profile(config, origins);
+  check_slow_ranks(config, origins);
   check_checkpoint(config, origins);
   check_device(config, origins);
   check_cuda_choices(config, origins);

@@ -23,6 +23,17 @@ std::string text_of(const checkpoint::Interval& interval) {
                                       : fmt::format("{:.1f} min", interval.seconds / 60);
 }
 
+/// One run of a configuration is made to save nothing by interval off alone: the rest may stay, but not in silence.
+void tell_what_is_unused(const CheckpointConfig& c) {
+  const CheckpointConfig none;
+  std::string unused;
+  if (c.keep != none.keep) unused += " keep";
+  if (c.keep_every != none.keep_every) unused += " keep_every";
+  if (c.writers_per_node != none.writers_per_node) unused += " writers_per_node";
+  if (c.failure_gpu_hours != none.failure_gpu_hours) unused += " failure_gpu_hours";
+  if (!unused.empty()) log::info("checkpoint.interval = off: these options of checkpoint have no effect:{}", unused);
+}
+
 }  // namespace
 
 Checkpointing::Checkpointing(const RunConfig& config, const RunEnvironment& environment, Trainer& trainer, RunLog& log,
@@ -37,7 +48,10 @@ Checkpointing::Checkpointing(const RunConfig& config, const RunEnvironment& envi
       last_saved_(from.checkpoint.empty() ? -1 : from.step),
       times_(from.step),
       newest_(from.checkpoint) {
-  if (interval_.kind == Kind::off) return;
+  if (interval_.kind == Kind::off) {
+    tell_what_is_unused(config.checkpoint);
+    return;
+  }
   state_ = {.seed = config.seed,
             .data_fingerprint = trainer.sampler().fingerprint(),
             .config = stored_yaml(config),
