@@ -37,6 +37,16 @@ auto take_suffix(std::string_view& name, const Table& table) {
   return found;
 }
 
+/// Whether the first line begins as a record does, whatever is broken in it. A lone brace is that of JSON over many
+/// lines.
+bool begins_record(std::string_view beginning) {
+  if (beginning.starts_with(byte_order_mark)) beginning.remove_prefix(byte_order_mark.size());
+  const std::size_t first = beginning.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || beginning[first] != '{') return false;
+  const std::size_t next = beginning.find_first_not_of(" \t\r", first + 1);
+  return next != std::string_view::npos && beginning[next] != '\n';
+}
+
 std::string beginning_of(ByteStream& stream) {
   std::string text(beginning_bytes, '\0');
   text.resize(stream.read(text));
@@ -127,6 +137,10 @@ FileFormat format_of_file(const std::string& path, std::optional<TextFormat> ask
   }
   if (asked || is_parquet || !content) {
     format.text = asked.value_or(content.value_or(named.text.value_or(TextFormat::text)));
+    return format;
+  }
+  if (named.text == TextFormat::jsonl && begins_record(beginning)) {
+    format.text = TextFormat::jsonl;  // a first line that is broken is dealt with as a later one is
     return format;
   }
   if (named.text && *named.text != *content) {

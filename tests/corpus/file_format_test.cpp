@@ -34,6 +34,18 @@ TEST_F(FileFormatTest, IsToldByContentAndName) {
   EXPECT_EQ(format_of("i.jsonl", "\xEF\xBB\xBF" + record), "jsonl") << "behind a byte order mark";
 }
 
+TEST_F(FileFormatTest, AFirstLineThatIsBrokenLeavesAFileWhatItsNameSays) {
+  EXPECT_EQ(format_of("a.jsonl", R"({"text": "a", )"
+                                 "\n" +
+                                     record),
+            "jsonl");
+  EXPECT_EQ(format_of("b.jsonl", "\n  {\"text\": \"\xE2\x82\"}\n" + record), "jsonl") << "no UTF-8";
+  EXPECT_EQ(format_of("c.jsonl", R"({"text": "\ud83d"})"), "jsonl") << "half a surrogate pair";
+  EXPECT_HAS(error_of([&] { format_of("d.json", "{\n \"text\": \"a\"\n}\n"); }), "its content text")
+      << "JSON over many lines has no record a line";
+  EXPECT_HAS(error_of([&] { format_of("e.jsonl", "no record\n"); }), "its content text");
+}
+
 TEST_F(FileFormatTest, PackedFilesAreLookedInto) {
   write_bytes(folder_ / "a.jsonl", record + "\n");
   EXPECT_EQ(text_of(format_of_file(packed(folder_ / "a.jsonl", "gzip", ".gz"), {})), "jsonl in gzip");
