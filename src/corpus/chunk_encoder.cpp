@@ -64,8 +64,8 @@ bool ChunkEncoder::encode_line(std::string_view line, EncodedChunk& out) {
     const std::int64_t mended = mend_json(line, mended_);
     if (mended > 0 && options_.bad_utf8 == BadUtf8::refuse) {
       const auto at = find_bad_utf8(line);
-      out.refused = {out.lines, at ? fmt::format("byte {} of the line is no UTF-8; --bad-utf8 replace takes it", *at)
-                                   : "an escape is half of a surrogate pair; --bad-utf8 replace takes it"};
+      out.refused = {out.lines, with_advice(at ? fmt::format("byte {} of the line is no UTF-8", *at)
+                                               : "an escape is half of a surrogate pair")};
       return false;
     }
     out.replaced += mended;
@@ -110,7 +110,7 @@ bool ChunkEncoder::encode_text(std::string_view text, const Chunk::Piece& piece,
     return refuse(*bad, fmt::format("not text for the {} tokenizer; is the file binary?", tokenizer_.info().kind));
   }
   if (const auto bad = tokenizer_.needs_utf8() ? find_bad_utf8(text) : std::nullopt) {
-    if (options_.bad_utf8 == BadUtf8::refuse) return refuse(*bad, "no UTF-8; --bad-utf8 replace takes it");
+    if (options_.bad_utf8 == BadUtf8::refuse) return refuse(*bad, with_advice("no UTF-8"));
     out.replaced += replace_bad_utf8(text, replaced_);
     text = replaced_;
   }
@@ -123,6 +123,10 @@ bool ChunkEncoder::encode_text(std::string_view text, const Chunk::Piece& piece,
                         .ends_document = piece.ends_document,
                         .held_out = whole && is_held_out(text, options_.holdout)});
   return true;
+}
+
+std::string ChunkEncoder::with_advice(std::string what) const {
+  return options_.bad_utf8_advice.empty() ? what : fmt::format("{}; {}", what, options_.bad_utf8_advice);
 }
 
 void ChunkEncoder::note_broken(std::int64_t place, std::string what, EncodedChunk& out) {

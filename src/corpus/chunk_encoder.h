@@ -19,6 +19,7 @@ constexpr auto names_of(BadUtf8) {
 struct EncodeOptions {
   std::string field = "text";
   BadUtf8 bad_utf8 = BadUtf8::refuse;
+  std::string bad_utf8_advice{};  ///< what a refusal says behind itself: "--bad-utf8 replace takes it"
   std::int64_t max_document = 64 << 20;
   bool bos = false, eos = true;  ///< whether a document begins and ends with the tokenizer's
   double holdout = 0;            ///< the share of documents that is_held_out takes
@@ -40,6 +41,7 @@ class ChunkEncoder {
   bool encode_line(std::string_view line, EncodedChunk& out);
   void encode_pieces(const Chunk& chunk, EncodedChunk& out);
   bool encode_text(std::string_view text, const Chunk::Piece& piece, EncodedChunk& out);
+  std::string with_advice(std::string what) const;
   void note_broken(std::int64_t place, std::string what, EncodedChunk& out);
 
   const Tokenizer& tokenizer_;

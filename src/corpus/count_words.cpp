@@ -79,6 +79,7 @@ class Counting {
     const CountingTokenizer tokenizer(counter);
     ChunkEncoder encoder(tokenizer, {.field = options_.field,
                                      .bad_utf8 = options_.bad_utf8,
+                                     .bad_utf8_advice = "--replace-bad-utf8 takes it",
                                      .max_document = options_.max_document,
                                      .bos = false,
                                      .eos = false});

@@ -101,6 +101,7 @@ class Preparation {
                      .cut_documents = options_.holdout == 0},
             .encode = {.field = options_.field,
                        .bad_utf8 = options_.bad_utf8,
+                       .bad_utf8_advice = "--bad-utf8 replace takes it",
                        .max_document = options_.max_document,
                        .bos = options_.bos,
                        .eos = options_.eos,

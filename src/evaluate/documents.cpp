@@ -100,9 +100,10 @@ class TextReader final : public DocumentReader {
   }
 
   [[noreturn]] void refuse(const Trouble& trouble) const {
-    const std::int64_t place = encoded_.records == Records::lines ? lines_ + trouble.place : trouble.place;
-    const char* what = encoded_.records == Records::lines ? "line" : encoded_.records == Records::rows ? "row" : "byte";
-    throw usage_error("evaluate", "{}: {} {}: {}", units_[unit_ - 1].path, what, place, trouble.what);
+    std::string place = units_[unit_ - 1].path;  // of plain text the trouble names the byte
+    if (encoded_.records == Records::lines) place += fmt::format(": line {}", lines_ + trouble.place);
+    if (encoded_.records == Records::rows) place += fmt::format(": row {}", trouble.place);
+    throw usage_error("evaluate", "{}: {}", place, trouble.what);
   }
 
   const Tokenizer& tokenizer_;

@@ -56,6 +56,14 @@ TEST_F(TokenizerCommand, TrainsAVocabularyThatEncodesAndDecodes) {
   EXPECT_HAS(octet("encode " + path + " " + (folder_ / "packed.gz")).err, "packed.gz is packed with gzip; unpack it");
 }
 
+TEST_F(TokenizerCommand, OfTextThatIsNoUtf8NamesItsOwnOption) {
+  write_bytes(folder_ / "latin.txt", "caf\xE9\n");
+  const auto refused =
+      octet("train --input " + (folder_ / "latin.txt") + " --vocab-size 300 --output " + (folder_ / "latin.json"));
+  EXPECT_EQ(refused.exit_code, 64);
+  EXPECT_HAS(refused.err, "latin.txt: byte 233 at offset 3 is no UTF-8; --replace-bad-utf8 takes it");
+}
+
 TEST_F(TokenizerCommand, MakesTheSameOfEveryFormatAndNumberOfWorkers) {
   // A text of lines has the words of its lines, as the pattern cuts them.
   const std::string one = train("text.txt", "1.json", "--workers 1");

@@ -223,5 +223,25 @@ TEST_F(DocumentsTest, ABrokenLineIsNamed) {
   }
 }
 
+// Evaluation has no option that would take it, and the place is said once.
+TEST_F(DocumentsTest, TextThatIsNoUtf8IsNamedWithoutAnOptionOfAnotherProgram) {
+  const auto tokenizer = make_tokenizer(std::string(OCTET_SOURCE_DIR) + "/tests/tokenizer/golden/bpe-512.json");
+  const auto refused = [&](const std::string& path) -> std::string {
+    try {
+      all(*read_texts({.input = path}, *tokenizer));
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto ends_with = [](const std::string& what, const std::string& end) {
+    EXPECT_TRUE(what.ends_with(end)) << what;
+  };
+  ends_with(refused(write("a.txt", "caf\xFF\n")), "a.txt: byte 255 at offset 3 is no UTF-8");
+  ends_with(refused(write("a.jsonl", "{\"text\": \"\xFF\"}\n")), "a.jsonl: line 1: byte 10 of the line is no UTF-8");
+  ends_with(refused(write("b.jsonl", R"({"text": "\ud83d"})")),
+            "b.jsonl: line 1: an escape is half of a surrogate pair");
+}
+
 }  // namespace
 }  // namespace octet
