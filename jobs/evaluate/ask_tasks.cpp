@@ -124,7 +124,7 @@ LogLikelihoods ask(const LoadedTask& task, const EncodedTask& encoded, Evaluated
 AskedModel::AskedModel(const std::string& path, const ModelOptions& options, const std::vector<LoadedTask>& tasks,
                        const Ranks& ranks)
     : found(path, options, ranks.mesh, ranks.stream.device(), ranks.hosts),
-      tokenizer(tokenizer_of(found.source, options.tokenizer, {.control_tokens = options.control_tokens})),
+      tokenizer(tokenizer_of(found.source, options.tokenizer, options.control_tokens)),
       encoded(encode(tasks, found, *tokenizer)) {
   found.see_at_most(std::ranges::max_element(encoded, {}, &EncodedTask::longest)->longest);
 }

@@ -25,6 +25,7 @@ const std::string& input_of(const Options& o) {
 struct Language {
   std::unique_ptr<Tokenizer> tokenizer;  ///< null: --data without a tokenizer at hand
   std::optional<std::int32_t> bos, eos;
+  std::optional<TokenizerIdentity> of_data;  ///< what the side file of --data says: its documents may end otherwise
 };
 
 std::optional<std::int32_t> id_of(const std::optional<std::int64_t>& id) {
@@ -45,7 +46,7 @@ std::optional<TokenizerIdentity> tokenizer_of_data(const std::string& path, cons
 
 Language language_of(const Options& o, const ModelSource& source) {
   Language language;
-  std::optional<TokenizerIdentity> of_data;
+  std::optional<TokenizerIdentity>& of_data = language.of_data;
   if (!o.data.empty()) of_data = tokenizer_of_data(o.data, source);
   const std::optional<TokenizerIdentity>& identity = of_data ? of_data : source.identity;
   std::string given = o.models.tokenizer;
@@ -58,7 +59,7 @@ Language language_of(const Options& o, const ModelSource& source) {
     language.bos = identity ? id_of(identity->bos) : source.bos;
     language.eos = identity ? id_of(identity->eos) : source.eos;
   } else {
-    language.tokenizer = tokenizer_of(source, given, {.control_tokens = o.models.control_tokens});
+    language.tokenizer = tokenizer_of(source, given, o.models.control_tokens, of_data);
     // What made the ids is known, where the model's own is not, as of a Hugging Face folder.
     const TokenizerIdentity its = identity_of(language.tokenizer->info());
     if (of_data && !same_tokenizer(*of_data, its)) {
@@ -67,6 +68,10 @@ Language language_of(const Options& o, const ModelSource& source) {
     }
     language.bos = language.tokenizer->info().bos;
     language.eos = language.tokenizer->info().eos;
+    if (!language.bos && !language.eos) {  // an exported rank file names none, but config.json does
+      language.bos = source.bos;
+      language.eos = source.eos;
+    }
   }
   if (!language.bos && !language.eos) {
     throw usage_error("evaluate",
@@ -81,8 +86,8 @@ std::unique_ptr<DocumentReader> reader_of(const Options& o, const ModelSource& s
   if (!o.text.input.empty()) return read_texts(o.text, *language.tokenizer);
   return read_token_documents({.path = o.data,
                                .vocab_size = source.model.vocab_size,
-                               .bos = language.bos,
-                               .eos = language.eos,
+                               .bos = language.of_data ? id_of(language.of_data->bos) : language.bos,
+                               .eos = language.of_data ? id_of(language.of_data->eos) : language.eos,
                                .tokenizer = language.tokenizer.get()});
 }
 

@@ -32,8 +32,9 @@ std::string prompt_of(const GenerateOptions& o, Communicator& hosts) {
   return broadcast_bytes(log::rank() == 0 ? text_of_file("evaluate", o.prompt_file, "a prompt") : "", 0, hosts);
 }
 
-/// The text's ids, behind a BOS where the tokenizer's file puts one; of no text what may stand before one.
-std::vector<std::int32_t> ids_of(const std::string& prompt, const Tokenizer& tokenizer) {
+/// The text's ids, behind a BOS where the tokenizer's file puts one; of no text what may stand before one, which is
+/// what the model's folder says where the tokenizer names nothing.
+std::vector<std::int32_t> ids_of(const std::string& prompt, const Tokenizer& tokenizer, const ModelSource& source) {
   const TokenizerInfo& info = tokenizer.info();
   if (tokenizer.needs_utf8()) {
     if (const auto bad = find_bad_utf8(prompt))
@@ -45,7 +46,9 @@ std::vector<std::int32_t> ids_of(const std::string& prompt, const Tokenizer& tok
   }
   std::vector<std::int32_t> ids;
   if (info.bos && (info.adds_bos || prompt.empty())) ids.push_back(*info.bos);
-  if (prompt.empty() && ids.empty() && info.eos) ids.push_back(*info.eos);
+  for (const auto& id : {info.eos, source.bos, source.eos}) {
+    if (prompt.empty() && ids.empty() && id) ids.push_back(*id);
+  }
   tokenizer.make_encoder()->encode(prompt, ids);
   if (ids.empty()) {
     throw usage_error("evaluate", "the prompt is empty, and the tokenizer has no token to begin with; give --prompt");
@@ -102,8 +105,9 @@ Speed write_on(const std::vector<std::int32_t>& ids, std::int64_t tokens, bool f
   speed.prompt_seconds = seconds_since(start);
   start = Clock::now();
   for (;;) {
-    // Ids that the tokenizer lacks (a padded vocabulary) have no text.
-    const auto known = std::min<std::size_t>(logits.size(), static_cast<std::size_t>(tokenizer.info().vocab_size));
+    // Ids that the tokenizer lacks (a padded vocabulary) have no text, but those behind its last may end one.
+    auto known = std::min<std::size_t>(logits.size(), static_cast<std::size_t>(tokenizer.info().vocab_size));
+    while (known < logits.size() && std::ranges::find(ends, static_cast<std::int32_t>(known)) != ends.end()) ++known;
     const std::int32_t token = choose_token(logits.first(known), sampling, generator.tokens());
     if (std::ranges::find(ends, token) != ends.end()) {
       speed.end = ", and the end of the text";
@@ -130,8 +134,8 @@ void generate(const std::string& path, const GenerateOptions& o, const ModelOpti
   const std::string prompt = prompt_of(o, ranks.hosts);
   const ModelSource source = find_model(path, ranks.hosts);
   const std::int64_t window = window_of(source, models.window);
-  const auto tokenizer = tokenizer_of(source, models.tokenizer, {.control_tokens = models.control_tokens});
-  const std::vector<std::int32_t> ids = ids_of(prompt, *tokenizer);
+  const auto tokenizer = tokenizer_of(source, models.tokenizer, models.control_tokens);
+  const std::vector<std::int32_t> ids = ids_of(prompt, *tokenizer, source);
   if (std::ssize(ids) >= window) {
     throw usage_error("evaluate", "the prompt has {} tokens, and {} sees {} at once; expected a prompt of at most {}",
                       ids.size(), source.name(), window, window - 1);

@@ -7,11 +7,11 @@
 #include "src/base/log.h"
 #include "src/base/progress.h"
 #include "src/corpus/document_statistics.h"
+#include "src/corpus/recorded_tokenizer.h"
 #include "src/data/data_facts.h"
 #include "src/data/entropy.h"
 #include "src/data/sampler.h"
 #include "src/data/window_documents.h"
-#include "src/tokenizer/make_tokenizer.h"
 #include "src/train/run/token_ranges.h"
 
 namespace octet {
@@ -34,12 +34,13 @@ constexpr std::int64_t shown_tokens = 256;  ///< of a document
 /// The tokenizer of data: the one that is named, or the copy of its file beside them.
 std::unique_ptr<Tokenizer> tokenizer_of(const TokenFile& file, const std::optional<DataFacts>& facts,
                                         const std::string& named) {
-  if (!named.empty()) return make_tokenizer(named);
-  if (!facts || !facts->tokenizer) {
+  const auto identity = facts ? facts->tokenizer : std::nullopt;
+  if (!named.empty()) return make_recorded_tokenizer(named, identity);
+  if (!identity) {
     throw usage_error("octet", "{}: the tokenizer is not known; --tokenizer names it", file.prefix());
   }
-  if (facts->tokenizer->kind == TokenizerKind::bytes) return make_tokenizer("bytes");
-  return make_tokenizer(tokenizer_copy_path(file.pairs().front().prefix(), facts->tokenizer->kind));
+  if (identity->kind == TokenizerKind::bytes) return make_recorded_tokenizer("bytes", identity);
+  return make_recorded_tokenizer(tokenizer_copy_path(file.pairs().front().prefix(), identity->kind), identity);
 }
 
 /// The first tokens as a person can read them: printable characters, escapes for the rest, ids when not bytes.

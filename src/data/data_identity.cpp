@@ -43,6 +43,15 @@ DataIdentity identify(std::span<const TokenFile> files, std::span<const std::opt
     } else if (!same_tokenizer(*identity.tokenizer, tokenizer)) {
       throw refused(fmt::format("{} was made with the tokenizer {}, and {} with {}; a run reads data of one tokenizer",
                                 first, text_of(*identity.tokenizer), path, text_of(tokenizer)));
+    } else if (!identity.tokenizer->eos) {
+      if (!tokenizer.eos) continue;
+      identity.tokenizer = tokenizer;
+      first = path;
+    } else if (tokenizer.eos && *tokenizer.eos != *identity.tokenizer->eos) {
+      throw refused(fmt::format(
+          "the documents of {} end with {}, those of {} with {}; a run reads data of one end: `octet prepare "
+          "--eos-token` with the same token makes one of them anew",
+          first, token_text(*identity.tokenizer, identity.tokenizer->eos), path, token_text(tokenizer, tokenizer.eos)));
     }
   }
   return identity;

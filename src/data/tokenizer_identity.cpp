@@ -32,7 +32,15 @@ TokenizerIdentity bytes_tokenizer_identity() {
 }
 
 bool same_tokenizer(const TokenizerIdentity& a, const TokenizerIdentity& b) {
-  return a.kind == b.kind && a.fingerprint == b.fingerprint && a.vocab_size == b.vocab_size;
+  return a.kind == b.kind && a.fingerprint == b.fingerprint;
+}
+
+std::string token_text(const TokenizerIdentity& tokenizer, const std::optional<std::int64_t>& id) {
+  if (!id) return "no token";
+  for (const auto& [name, its] : tokenizer.special) {
+    if (its == *id) return fmt::format("{} (id {})", name, *id);
+  }
+  return fmt::format("the token of id {}", *id);
 }
 
 std::uint64_t tokenizer_fingerprint(std::string_view file_bytes) {

@@ -32,7 +32,8 @@ struct TokenizerIdentity {
 /// Of the tokenizer "bytes": 256 ids, and id 0 ends a document.
 TokenizerIdentity bytes_tokenizer_identity();
 
-/// Says whether both turn a text into the same ids; where a file lay and what ends a document does not count.
+/// Says whether both turn a text into the same ids. Where a file lay does not count, nor what ends a document, which
+/// may be a token more than the file has.
 bool same_tokenizer(const TokenizerIdentity& a, const TokenizerIdentity& b);
 
 /// XXH3-64 of all bytes of a tokenizer's file.
@@ -46,6 +47,9 @@ std::string tokenizer_copy_path(const std::string& prefix, TokenizerKind kind);
 
 /// "bpe tokenizer.json (0123456789abcdef, 128256 ids)", for messages and logs.
 std::string text_of(const TokenizerIdentity& tokenizer);
+
+/// "</s> (id 2)", "the token of id 2" where its name is not known, "no token" for none: for messages.
+std::string token_text(const TokenizerIdentity& tokenizer, const std::optional<std::int64_t>& id);
 
 /// The block `tokenizer` of a side file, a run's record and a checkpoint's manifest.
 nlohmann::ordered_json json_of(const TokenizerIdentity& tokenizer);

@@ -14,6 +14,7 @@
 #include "src/base/json_reader.h"
 #include "src/base/log.h"
 #include "src/comm/host_exchange.h"
+#include "src/corpus/recorded_tokenizer.h"
 #include "src/train/options/run_options.h"
 #include "src/train/run/tokenizer_record.h"
 
@@ -135,8 +136,8 @@ bool has_tokenizer(const ModelSource& source) {
   return source.tokenizer == "bytes" || (!source.tokenizer.empty() && is_there(source.tokenizer));
 }
 
-std::unique_ptr<Tokenizer> tokenizer_of(const ModelSource& source, const std::string& given,
-                                        const TokenizerOptions& options) {
+std::unique_ptr<Tokenizer> tokenizer_of(const ModelSource& source, const std::string& given, bool control_tokens,
+                                        const std::optional<TokenizerIdentity>& of_data) {
   const std::string& name = given.empty() ? source.tokenizer : given;
   if (name.empty()) {
     const bool bytes = source.model.vocab_size == 256;  // exports of such models have no file of a tokenizer
@@ -147,7 +148,8 @@ std::unique_ptr<Tokenizer> tokenizer_of(const ModelSource& source, const std::st
     throw usage_error("evaluate", "{}: {}, the copy of its tokenizer, is not there; give --tokenizer", source.name(),
                       name);
   }
-  auto tokenizer = make_tokenizer(name, options);
+  const bool knows_end = source.identity && source.identity->eos;
+  auto tokenizer = make_recorded_tokenizer(name, of_data && !knows_end ? of_data : source.identity, control_tokens);
   const TokenizerInfo& info = tokenizer->info();
   if (!given.empty() && has_tokenizer(source) && given != source.tokenizer) {
     log::info("tokenizer: {} ({}, {} ids), as --tokenizer says; {}, that of the model, is set aside", name, info.kind,

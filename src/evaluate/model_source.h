@@ -12,7 +12,7 @@
 #include "src/model/config.h"
 #include "src/ops/precision.h"
 #include "src/parallel/sharded_parameters.h"
-#include "src/tokenizer/make_tokenizer.h"
+#include "src/tokenizer/tokenizer.h"
 
 namespace octet {
 
@@ -46,10 +46,12 @@ ModelSource find_model(const std::string& path, Communicator& hosts);
 bool has_tokenizer(const ModelSource& source);
 
 /// The tokenizer of the model's texts: `given` (name or path), or where that is empty the model's own; that `given`
-/// takes its place is logged. Usage error where there is none, and for one that does not fit: another one than the
-/// model's data were made with, or with ids that the model does not have.
+/// takes its place is logged. It has the bos and eos of the model's identity, or where that knows none those of
+/// `of_data`, the tokenizer of the data that the model is to score. Usage error where there is none, and for one that
+/// does not fit: another one than the model's data were made with, or with ids that the model does not have.
 std::unique_ptr<Tokenizer> tokenizer_of(const ModelSource& source, const std::string& given,
-                                        const TokenizerOptions& options = {});
+                                        bool control_tokens = false,
+                                        const std::optional<TokenizerIdentity>& of_data = {});
 
 /// Writes this rank's pieces of the weights into `master`. Collective over `hosts`.
 void load_weights(const ModelSource& source, const ParameterList& list, const ShardedBuffer& master, Stream& stream,

@@ -12,8 +12,10 @@ namespace octet {
 class TextStream {
  public:
   /// `before`: the token that the first one stands behind, which is not told; some tokenizers need it to know of a
-  /// space.
-  TextStream(const Tokenizer& tokenizer, std::int32_t before) : tokenizer_(tokenizer), told_{before} {}
+  /// space. One that the tokenizer lacks has no text.
+  TextStream(const Tokenizer& tokenizer, std::int32_t before) : tokenizer_(tokenizer) {
+    if (before < tokenizer.info().vocab_size) told_.push_back(before);
+  }
 
   /// The text that this token completes, which may be none.
   std::string add(std::int32_t token);

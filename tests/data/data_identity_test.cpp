@@ -51,6 +51,21 @@ TEST_F(Identity, TwoTokenizersAreRefusedAndOneThatIsTooLarge) {
   EXPECT_NO_THROW(identify(files_, Facts{bytes, bytes}, 128)) << "of bytes the ids that are there count";
 }
 
+TEST_F(Identity, SourcesWhoseDocumentsEndWithTwoTokensAreRefused) {
+  TokenizerIdentity end = bpe(1), pad = bpe(1), neither = bpe(1);
+  end.eos = 2;
+  pad.eos = 0;
+  end.special = pad.special = {{"<pad>", 0}, {"</s>", 2}};
+  const DataFacts one{.tokenizer = end}, other{.tokenizer = pad}, silent{.tokenizer = neither};
+  const std::string two = error_of([&] { identify(files_, Facts{one, other}, 300); });
+  EXPECT_HAS(two, "the documents of " + (folder_ / "a.bin") + " end with </s> (id 2), those of " + (folder_ / "b.bin") +
+                      " with <pad> (id 0); a run reads data of one end");
+  EXPECT_EQ(identify(files_, Facts{one, one}, 300).tokenizer, end);
+  // One that says no end goes with any, and the run remembers the end that is known.
+  EXPECT_EQ(identify(files_, Facts{silent, one}, 300).tokenizer, end);
+  EXPECT_EQ(identify(files_, Facts{one, silent}, 300).tokenizer, end);
+}
+
 TEST(ValidationBytesPerToken, AreTheMeanOverTheWindowsThatAreRead) {
   const DataStage even{1, {1, 1}};
   const SampleOrder order({{"a", 300}, {"b", 100}}, SourceTurns(2, std::span(&even, 1), 1), 0.1, 1);

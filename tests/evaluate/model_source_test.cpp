@@ -7,6 +7,8 @@
 
 #include "checkpoints/import.h"
 #include "src/base/error.h"
+#include "src/corpus/outputs.h"
+#include "src/tokenizer/make_tokenizer.h"
 #include "src/train/options/run_options.h"
 #include "tests/evaluate/evaluate_test.h"
 
@@ -119,6 +121,23 @@ TEST_F(ModelSourceTest, ATokenizerThatDoesNotFitIsRefused) {
   EXPECT_NE(message("").find("the copy of its tokenizer, is not there; give --tokenizer"), std::string::npos);
   source.tokenizer.clear();
   EXPECT_NE(message("").find("its tokenizer is not known; give --tokenizer"), std::string::npos);
+}
+
+// Its file does not say what ends a document: what made the model's data does, or else what made the texts.
+TEST_F(ModelSourceTest, TheTokenizerHasTheEndThatIsRecorded) {
+  const std::string file = std::string(OCTET_SOURCE_DIR) + "/tests/tokenizer/golden/ranks-512.tiktoken";
+  const TokenizerIdentity plain = identity_of(make_tokenizer(file)->info());
+  const TokenizerIdentity ended = identity_of(make_tokenizer(file, {.eos = "</s>"})->info());
+  ModelSource source{.directory = "a"};
+  source.model.vocab_size = 510;
+  source.tokenizer = file;
+  EXPECT_EQ(tokenizer_of(source, "")->info().eos, std::nullopt);
+  EXPECT_EQ(tokenizer_of(source, "", false, ended)->info().eos, 509);
+  source.identity = plain;  // as of an imported export
+  EXPECT_EQ(tokenizer_of(source, "", false, ended)->info().eos, 509);
+  source.identity = ended;
+  EXPECT_EQ(tokenizer_of(source, "")->info().eos, 509);
+  EXPECT_EQ(tokenizer_of(source, file, false, plain)->info().eos, 509);
 }
 
 TEST_F(ModelSourceTest, AModelThatOnlyComputesForwardHoldsNothingOfTraining) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/tokenizer/json/tokenizer_json.h"
+#include "src/tokenizer/recorded_tokens.h"
 
 namespace octet {
 
@@ -29,6 +30,7 @@ std::unique_ptr<Tokenizer> load_tokenizer_json(std::string_view text, const std:
   const DocumentEnds ends = find_document_ends(file, options, json.ends, id_of, special);
   info.bos = ends.bos;
   info.eos = ends.eos;
+  take_recorded_ends(options, info);
   info.adds_bos = json.ends.bos.has_value();
   info.adds_eos = json.ends.eos.has_value();
   return make_bpe_tokenizer(std::move(json.parts), std::move(info), options.control_tokens);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <utility>
 
 #include "src/base/error.h"
@@ -11,6 +12,7 @@
 #include "src/tokenizer/pattern/oniguruma_syntax.h"
 #include "src/tokenizer/ranks/base64.h"
 #include "src/tokenizer/ranks/known_encodings.h"
+#include "src/tokenizer/recorded_tokens.h"
 
 namespace octet {
 namespace {
@@ -102,6 +104,15 @@ std::optional<std::int32_t> named(const std::optional<std::string>& text, const 
   return id;
 }
 
+/// The tokens that were named when the file was used before. They got the next free ids, one after the other.
+void add_recorded(const RecordedTokens& recorded, BpeParts& parts) {
+  std::map<std::int64_t, std::string> by_id;
+  for (const auto& [text, id] : recorded.special) by_id[id] = text;
+  for (const auto& [id, text] : by_id) {
+    if (id == parts.model.tokens.size()) named(text, "a recorded token", parts);
+  }
+}
+
 }  // namespace
 
 bool is_rank_file(std::string_view text) {
@@ -134,10 +145,12 @@ std::unique_ptr<Tokenizer> load_rank_file(std::string_view text, const std::stri
     info.bos = known->bos;
     info.eos = known->eos;
   }
+  if (const auto* recorded = recorded_of(options, info.fingerprint)) add_recorded(*recorded, parts);
   if (options.bos) info.bos = named(options.bos, "bos", parts);
   if (options.eos) info.eos = named(options.eos, "eos", parts);
-  info.adds_bos = info.bos.has_value();  // as Llama 3's own code and its tokenizer.json do
   info.vocab_size = parts.model.tokens.size();
+  take_recorded_ends(options, info);
+  info.adds_bos = info.bos.has_value();  // as Llama 3's own code and its tokenizer.json do
   for (const AddedToken& token : parts.added) info.special.push_back({token.text, token.id});
   return make_bpe_tokenizer(std::move(parts), std::move(info), options.control_tokens);
 }

@@ -8,6 +8,7 @@
 
 #include "src/base/error.h"
 #include "src/tokenizer/json/document_ends.h"
+#include "src/tokenizer/recorded_tokens.h"
 #include "src/tokenizer/sentencepiece/model_facts.h"
 
 namespace octet {
@@ -121,6 +122,7 @@ std::unique_ptr<Tokenizer> load_sentencepiece(std::string_view bytes, const std:
   info.vocab_size = processor->GetPieceSize();
   info.bos = end_of(options.bos, "bos", processor->bos_id(), facts, file);
   info.eos = end_of(options.eos, "eos", processor->eos_id(), facts, file);
+  take_recorded_ends(options, info);
   const AddedEnds added = read_added_ends(file);
   info.adds_bos = info.bos && added.bos.value_or(true);  // as Llama 2's tokenizer does
   info.adds_eos = info.eos && added.eos.value_or(false);
