@@ -48,7 +48,6 @@ int evaluate(const Options& options, MpiRuntime& mpi) {
   } else {
     options.tasks.empty() ? evaluate_texts(options, ranks) : evaluate_tasks(options, ranks);
   }
-  hosts->barrier();  // MPICH over UCX can hang in MPI_Finalize where one rank comes much later
   return log::after_output(0);
 }
 

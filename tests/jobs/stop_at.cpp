@@ -1,6 +1,7 @@
 // Loaded before libc and MPI (LD_PRELOAD): rank 1 of a job stops itself, as by SIGSTOP, at the place that OCTET_STOP_AT
 // names.
 //   MPI_Init_thread, MPI_Finalize   before the call
+//   MPI_Finalize_hangs              there the thread alone
 //   fsync                           before its first: of its part of a checkpoint
 //   fsync_hangs                     there the thread alone, as on a file system that does not answer
 //   open                            before it opens the file whose name ends with OCTET_STOP_FILE
@@ -50,6 +51,7 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
 
 int MPI_Finalize() {
   stop_at("MPI_Finalize");
+  while (is("PMI_RANK", "1") && is("OCTET_STOP_AT", "MPI_Finalize_hangs")) pause();
   return PMPI_Finalize();
 }
 

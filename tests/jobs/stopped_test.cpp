@@ -113,5 +113,17 @@ TEST(AStoppedRank, AtTheEndOfMpi) {
   EXPECT_EQ(run.status()["state"], "finished") << "what was done stays done";
 }
 
+/// MPI's own end hangs, long before the limit, and nobody stands still but in it.
+TEST(AStoppedRank, InMpiThatDoesNotEndIsNoFailure) {
+  const std::string directory = new_run_directory();
+  const CommandResult result = in_workplace(
+      fmt::format("mpiexec -n 2 -genv LD_PRELOAD {} -genv OCTET_STOP_AT MPI_Finalize_hangs {} run.yaml --run.dir {} "
+                  "--train.steps 2",
+                  OCTET_STOP_AT_LIBRARY, octet_train, directory));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_HAS(result.err, "MPI_Finalize has not ended within 10 s");
+  EXPECT_EQ(TrainedRun({result, directory}).status()["state"], "finished");
+}
+
 }  // namespace
 }  // namespace octet::test

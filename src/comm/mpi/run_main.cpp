@@ -9,11 +9,16 @@
 #include <thread>
 
 #include "src/base/error.h"
+#include "src/base/log.h"
 #include "src/comm/failure.h"
+#include "src/comm/mpi/mpi_requests.h"
 #include "src/comm/mpi/mpi_runtime.h"
+#include "src/comm/watchdog.h"
 
 namespace octet {
 namespace {
+
+constexpr std::chrono::seconds seconds_for_finalize(10);
 
 /// Until the launcher has read what was written to it, at most a second. MPI_Abort takes another way to the launcher,
 /// which stops reading once it has that, and the message that says why would be lost.
@@ -32,6 +37,24 @@ int fail(const MpiRuntime& runtime, ExitCode code, const char* message, bool agr
   abort_job(static_cast<int>(code));
 }
 
+/// All ranks have done what they came for. MPICH 4.0 over UCX hangs in MPI_Finalize where one rank comes later than the
+/// others (over TCP in every second run of two ranks that do not wait for each other), and does so now and then where
+/// all come at once. So the ranks meet before, and one that is not through soon after ends without.
+void end_even_if_mpi_hangs(int exit_code) {
+  enter(RunPhase::end);
+  const OperationScope operation("barrier before MPI_Finalize");
+  MpiRequests barrier(1, MPI_REQUEST_NULL);
+  check_mpi(MPI_Ibarrier(MPI_COMM_WORLD, barrier.data()), "MPI_Ibarrier");
+  wait_all(barrier, operation);
+  std::fflush(nullptr);
+  std::thread([exit_code] {
+    std::this_thread::sleep_for(seconds_for_finalize);
+    log::warning("MPI_Finalize has not ended within {} s; all is done, and this process ends without it",
+                 seconds_for_finalize.count());
+    _exit(exit_code);
+  }).detach();
+}
+
 }  // namespace
 
 void abort_job(int exit_code) {
@@ -47,7 +70,9 @@ int run_main(int argc, char** argv, const std::function<int(MpiRuntime&, int arg
   try {
     MpiRuntime runtime(argc, argv);
     try {
-      return body(runtime, argc, argv);
+      const int code = body(runtime, argc, argv);
+      if (runtime.size() > 1) end_even_if_mpi_hangs(code);
+      return code;
     } catch (const Error& e) {
       return fail(runtime, e.code(), e.what(), e.agreed());
     } catch (const std::exception& e) {
