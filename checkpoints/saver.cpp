@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <deque>
 #include <future>
 
@@ -85,6 +86,9 @@ struct Saver::Impl {
   void expect_writable_root() const {
     const bool writes = group.writer.empty() || group.writer[static_cast<std::size_t>(world.rank())] == world.rank();
     if (!writes || can_replace_file(trial_file())) return;
+    if (errno == EROFS) {  // which a broken one becomes: no mistake of the user's
+      throw internal_error("checkpoints", "{}: cannot be written: {}", options.root, std::strerror(errno));
+    }
     if (errno != ENOSPC && errno != EDQUOT) throw not_written("checkpoints", options.root);
   }
   std::string trial_file() const { return options.root + "/writable"; }

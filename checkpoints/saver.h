@@ -35,9 +35,9 @@ struct SaverOptions {
 class Saver {
  public:
   /// Makes the root, removes unfinished checkpoints in it, and begins to remove those that `restored` makes surplus;
-  /// nothing but `owner` may write there. Usage error, on all ranks, where one that writes cannot make a file there.
-  /// `world` is a group of the hosts (src/comm/host_exchange.h); the pieces are copied on `stream`, in the order of the
-  /// device's work.
+  /// nothing but `owner` may write there. Where a rank that writes cannot make a file there, all ranks throw: a usage
+  /// error, but for a file system that is read-only. `world` is a group of the hosts (src/comm/host_exchange.h); the
+  /// pieces are copied on `stream`, in the order of the device's work.
   Saver(SaverOptions options, Communicator& world, Stream& stream);
   /// Waits for the writer. A save that is not committed stays a leftover.
   ~Saver();

@@ -66,6 +66,8 @@ bool multiply_among_signals() {
   }
   done = true;
   sender.join();
+  // The last one may wait for its thread, and would end the process once the handler is gone.
+  for (sigset_t waiting; sigpending(&waiting) == 0 && sigismember(&waiting, SIGUSR1) == 1;) usleep(1000);
   return signal.received() == SIGUSR1 && c == std::vector<float>(n * n, n);
 }
 
