@@ -109,7 +109,7 @@ int measure_all(const Options& options, MpiRuntime& mpi, int argc, char** argv) 
   if (options.pairs != PairsOf::none) run_pairs(context, mesh.world());
   report.finish();
   if (!options.json.empty() && mpi.rank() == 0) report.write(options.json);
-  return report.wrong() == 0 ? 0 : static_cast<int>(ExitCode::unhealthy);
+  return log::after_output(report.wrong() == 0 ? 0 : static_cast<int>(ExitCode::unhealthy));
 }
 
 int body(Watchdog& watchdog, MpiRuntime& mpi, int argc, char** argv) {

@@ -107,6 +107,14 @@ TEST(Commbench, OtherTypesAreExact) {
   }
 }
 
+/// Without a launcher, which would take the table and lose it.
+TEST(Commbench, ATableThatADiskDoesNotTakeIsAFailure) {
+  const CommandResult r =
+      run_command(fmt::format("OMP_NUM_THREADS=1 exec {} --max 1K --factor 1000 --iterations 2 >/dev/full", program));
+  EXPECT_EQ(r.exit_code, 70) << r.err;
+  EXPECT_NE(r.err.find("standard output did not take all that was printed"), std::string::npos) << r.err;
+}
+
 TEST(Commbench, ATypeThatReductionsDoNotHaveIsSaidOrRefused) {
   const std::string said = "# --dtype bfloat16: of what does not reduce; reductions are of float, as in training\n";
   const auto says = [&](const std::string& collectives) {
