@@ -4,6 +4,7 @@
 
 #include "src/model/activations.h"
 #include "src/ops/attention.h"
+#include "src/ops/rope.h"
 #include "src/ops/tensor_checks.h"
 #include "src/parallel/gradient_sink.h"
 

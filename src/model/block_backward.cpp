@@ -4,6 +4,8 @@
 #include "src/model/block.h"
 #include "src/model/tensors.h"
 #include "src/ops/norm.h"
+#include "src/ops/reduce.h"
+#include "src/ops/swiglu.h"
 
 namespace octet {
 namespace {
@@ -79,8 +81,8 @@ struct Backward {
     const GradientTarget target = deferred == nullptr     ? gradients[slot]
                                   : slot == slot_ffn_norm ? GradientTarget{deferred->ffn_norm, false}
                                                           : GradientTarget{deferred->attention_norm, false};
-    rmsnorm_backward(op(), dy, x, weights[slot], inverse_rms, dh, false, target.tensor, target.accumulate,
-                     {.amax = of.scale.amax, .non_finite = counter(checked)}, of.float8());
+    rmsnorm_backward(op(), dy, {x, weights[slot], inverse_rms}, ResidualGradient::in_dh,
+                     {dh, {.amax = of.scale.amax, .non_finite = counter(checked)}, of.float8()}, target);
   }
 };
 
@@ -92,19 +94,8 @@ void ffn_part(const Backward& b, BlockActivations& a, const OutputGradient& dh, 
   const OutputGradient d_gate = b.gradient(w1, a.gate, true), d_up = b.gradient(w3, a.up, true);
   const Tensor d_product = b.scratch(b.pass.model.ffn_dim);
   b.linear(b.pass.linears.w2, w2, a.x_w2, dh, d_product);
-  b.op().kernels.swiglu_backward(b.op().stream,
-                                 {.gate = a.gate.data,
-                                  .up = a.up.data,
-                                  .dy = d_product.data,
-                                  .d_gate = d_gate.is_cast() ? nullptr : a.gate.data,
-                                  .d_up = d_up.is_cast() ? nullptr : a.up.data,
-                                  .dtype = b.pass.shape.storage,
-                                  .n = a.gate.elements(),
-                                  .columns = a.gate.shape[1],
-                                  .gate_stats = {.amax = d_gate.scale.amax, .non_finite = b.counter(checked_grad_w1)},
-                                  .up_stats = {.amax = d_up.scale.amax, .non_finite = b.counter(checked_grad_w3)},
-                                  .gate_float8 = d_gate.float8(),
-                                  .up_float8 = d_up.float8()});
+  swiglu_backward(b.op(), a.gate, a.up, d_product, d_gate.produced(b.counter(checked_grad_w1)).float8_alone(),
+                  d_up.produced(b.counter(checked_grad_w3)).float8_alone());
   const Tensor dx = b.scratch_rows();
   b.group(b.pass.linears.w1_w3, w1, a.x_ffn, {d_gate, d_up}, dx);
   b.norm(slot_ffn_norm, dx, a.h_middle, a.inverse_rms_ffn, dh.dy, of_wo, checked_grad_wo);
@@ -124,9 +115,8 @@ void attention_part(const Backward& b, BlockActivations& a, const OutputGradient
                      {a.x_wo.high, a.log_sum_exp}, d_o, {made_q, made_k, made_v});
   const Tensor dq = b.copied(made_q, a.q), dk = b.copied(made_k, a.k), dv = b.copied(made_v, a.v);
   const OutputGradient d_q = b.gradient(wq, dq, true), d_k = b.gradient(wk, dk, true);
-  rope(b.op(), b.pass.rope, {dq, {.amax = d_q.scale.amax, .non_finite = b.counter(checked_grad_q)}, d_q.float8()},
-       {dk, {.amax = d_k.scale.amax, .non_finite = b.counter(checked_grad_k)}, d_k.float8()}, b.pass.shape.batch,
-       m.head_dim, b.pass.documents, true);
+  rope(b.op(), b.pass.rope, d_q.produced(b.counter(checked_grad_q)), d_k.produced(b.counter(checked_grad_k)),
+       b.pass.shape.batch, b.pass.documents, Rotation::back);
   const OutputGradient d_v = b.measured(wv, dv, checked_grad_v);
 
   const Tensor dx = b.scratch_rows();
@@ -135,16 +125,6 @@ void attention_part(const Backward& b, BlockActivations& a, const OutputGradient
   b.leave(&DeferredGradients::q, dq, d_q.scale);
   b.leave(&DeferredGradients::k, dk, d_k.scale);
   b.leave(&DeferredGradients::v, dv, d_v.scale);
-}
-
-/// As the kernel that makes a norm's gradient adds it.
-void add(const BlockPass& pass, const Tensor& gradient, const GradientTarget& target) {
-  if (!target.accumulate) {
-    return pass.op.stream.device().copy(target.tensor.data, gradient.data, gradient.bytes(), pass.op.stream);
-  }
-  pass.op.kernels.accumulate(pass.op.stream, {.x = static_cast<const float*>(gradient.data),
-                                              .y = static_cast<float*>(target.tensor.data),
-                                              .n = gradient.elements()});
 }
 
 }  // namespace
@@ -177,11 +157,11 @@ void block_weight_gradients(const BlockPass& pass, std::span<const GradientTarge
   linears.w2.weight_gradient(pass.op, a.x_w2, deferred.w2, gradients[at(w2)]);
   linears.w1_w3.weight_gradients(pass.op, a.x_ffn, std::array{deferred.gate, deferred.up},
                                  gradients.subspan(at(w1), 2));
-  add(pass, deferred.ffn_norm, gradients[slot_ffn_norm]);
+  leave_gradient(pass.op, deferred.ffn_norm, gradients[slot_ffn_norm]);
   linears.wo.weight_gradient(pass.op, a.x_wo, deferred.wo, gradients[at(wo)]);
   linears.qkv.weight_gradients(pass.op, a.x_attention, std::array{deferred.q, deferred.k, deferred.v},
                                gradients.subspan(at(wq), 3));
-  add(pass, deferred.attention_norm, gradients[slot_attention_norm]);
+  leave_gradient(pass.op, deferred.attention_norm, gradients[slot_attention_norm]);
 }
 
 }  // namespace octet

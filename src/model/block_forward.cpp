@@ -4,6 +4,7 @@
 #include "src/model/block.h"
 #include "src/model/tensors.h"
 #include "src/ops/norm.h"
+#include "src/ops/swiglu.h"
 #include "src/profile/scopes.h"
 
 namespace octet {
@@ -64,11 +65,11 @@ struct Run {
   void norm(BlockSlot slot, const Tensor& residual, const Tensor& branch, const Tensor& sum, const LinearInput& x,
             float* inverse_rms, CheckedTensor checked, const Float8Out& float8) const {
     add_rmsnorm(op(), residual, branch, weights[static_cast<std::size_t>(slot)],
-                static_cast<float>(pass.model.norm_eps), sum, x.high, inverse_rms, stats(checked, x), float8);
+                static_cast<float>(pass.model.norm_eps), sum, {x.high, stats(checked, x), float8}, inverse_rms);
   }
   /// Turns q and k, each where this run makes it.
   void rotate() const {
-    rope(op(), pass.rope, {made(q, a.q)}, {made(k, a.k)}, pass.shape.batch, pass.model.head_dim, pass.documents, false);
+    rope(op(), pass.rope, {made(q, a.q)}, {made(k, a.k)}, pass.shape.batch, pass.documents, Rotation::forth);
   }
   void attention(const Tensor& out) const {
     const CachedKeys& cached = pass.cached;
@@ -80,14 +81,7 @@ struct Run {
                       {out, a.log_sum_exp});
   }
   void swiglu(const Float8Out& float8) const {
-    op().kernels.swiglu_forward(op().stream, {.gate = a.gate.data,
-                                              .up = a.up.data,
-                                              .y = a.x_w2.high.data,
-                                              .dtype = pass.shape.storage,
-                                              .n = a.gate.elements(),
-                                              .columns = a.gate.shape[1],
-                                              .stats = stats(checked_ffn_product, a.x_w2),
-                                              .float8 = float8});
+    swiglu_forward(op(), a.gate, a.up, {a.x_w2.high, stats(checked_ffn_product, a.x_w2), float8});
   }
 };
 

@@ -4,8 +4,10 @@
 
 #include "src/model/tensors.h"
 #include "src/ops/cross_entropy.h"
+#include "src/ops/embedding.h"
 #include "src/ops/linear_gemms.h"
 #include "src/ops/norm.h"
+#include "src/ops/reduce.h"
 #include "src/ops/rows.h"
 #include "src/profile/scopes.h"
 
@@ -14,32 +16,26 @@ namespace {
 
 const LinearRecipe output_recipe{.name = "output"};
 
-struct Normed {
-  Tensor h, x;  ///< this rank's rows
-  float* inverse_rms;
-  Tensor all;  ///< x of all tokens
+struct FinalNorm {
+  Normed normed;  ///< of this rank's rows
+  Tensor all;     ///< what it made of all tokens
 };
 
-Normed normalise(const Head& head, const HeadWeights& weights, const BlockResult& h) {
+FinalNorm normalise(const Head& head, const HeadWeights& weights, const BlockResult& h) {
   const StepPartScope part(StepPart::forward);
   Arena& scratch = head.op.scratch;
   const std::int64_t rows = head.shape.rows(), dim = head.model.dim;
-  Normed out{.h = take(scratch, head.shape.storage, rows, dim),
-             .x = take(scratch, head.shape.storage, rows, dim),
-             .inverse_rms = scratch.allocate<float>(rows),
-             .all = {}};
-  add_rmsnorm(head.op, h.residual, h.branch, weights.norm, static_cast<float>(head.model.norm_eps), out.h, out.x,
-              out.inverse_rms,
-              {.amax = nullptr, .non_finite = head.checks.counter(head_unit(head.model), checked_input)});
-  out.all = gather_rows(head.op, out.x);
-  return out;
+  const Tensor sum = take(scratch, head.shape.storage, rows, dim), x = take(scratch, head.shape.storage, rows, dim);
+  auto* inverse_rms = scratch.allocate<float>(rows);
+  add_rmsnorm(head.op, h.residual, h.branch, weights.norm, static_cast<float>(head.model.norm_eps), sum,
+              {x, {.amax = nullptr, .non_finite = head.checks.counter(head_unit(head.model), checked_input)}},
+              inverse_rms);
+  return {{sum, weights.norm, inverse_rms}, gather_rows(head.op, x)};
 }
 
 void add_loss(const Head& head, const float* losses, float* loss_sum) {
   const StepPartScope part(StepPart::forward);
-  auto* sum = head.op.scratch.allocate<float>(1);
-  head.op.kernels.sum(head.op.stream, {.x = losses, .n = head.shape.tokens(), .out = sum});
-  head.op.kernels.accumulate(head.op.stream, {.x = sum, .y = loss_sum, .n = 1});
+  add_sum(head.op, losses, head.shape.tokens(), loss_sum);
 }
 
 /// What belongs to the tokens from `begin` on. A dry pass has no tokens and no losses.
@@ -81,17 +77,13 @@ void Head::forward(const HeadWeights& weights, const BlockResult& h, const std::
                    float* loss_sum) const {
   const ArenaScope scope(op.scratch);
   const std::int64_t n = shape.tokens(), vocab = model.vocab_size;
-  const Normed normed = normalise(*this, weights, h);
+  const FinalNorm norm = normalise(*this, weights, h);
   auto* losses = op.scratch.allocate<float>(n);
   const Tensor logits = take(op.scratch, DType::f32, std::min(n, chunk_tokens(vocab, op.kernels.logits_bytes)), vocab);
   for (std::int64_t begin = 0; begin < n; begin += logits.shape[0]) {
     const Tensor y = logits.rows(0, std::min(logits.shape[0], n - begin));
-    linear_forward(op, output_recipe, normed.all.rows(begin, y.shape[0]), weights.output, y);
-    cross_entropy(op, {.logits = static_cast<float*>(y.data),
-                       .targets = at(targets, begin),
-                       .losses = at(losses, begin),
-                       .rows = y.shape[0],
-                       .vocab = vocab});
+    linear_forward(op, output_recipe, norm.all.rows(begin, y.shape[0]), weights.output, y);
+    cross_entropy(op, y, at(targets, begin), at(losses, begin));
   }
   add_loss(*this, losses, loss_sum);
 }
@@ -99,31 +91,21 @@ void Head::forward(const HeadWeights& weights, const BlockResult& h, const std::
 void Head::score(const HeadWeights& weights, const BlockResult& h, const ScoredTokens& scored) const {
   const StepPartScope part(StepPart::forward);
   const ArenaScope scope(op.scratch);
-  const Normed normed = normalise(*this, weights, h);
+  const FinalNorm norm = normalise(*this, weights, h);
   const std::int64_t vocab = model.vocab_size, chunk = scored_rows(scored.n), dim = model.dim;
   const int parts = op.exchange.part().count;
   const Tensor x = take(op.scratch, shape.storage, chunk, dim), logits = take(op.scratch, DType::f32, chunk, vocab);
   float* to = scored.stats;
   for (std::int64_t begin = 0; begin < scored.n; begin += chunk) {
     const std::int64_t rows = std::min(chunk, scored.n - begin);
-    op.kernels.embedding_forward(op.stream, {.tokens = at(scored.behind, begin),  // rows of a table
-                                             .table = normed.all.data,
-                                             .out = x.data,
-                                             .dtype = x.dtype,
-                                             .n = rows,
-                                             .vocab = shape.tokens(),
-                                             .dim = dim});
+    embedding_forward(op, at(scored.behind, begin), norm.all, 0, x.rows(0, rows));  // picks rows, as of a table
     if (scored.logits != nullptr) {
       const Tensor to_caller{scored.logits + begin * vocab, DType::f32, {rows, vocab}, nullptr};
       linear_forward(op, output_recipe, x.rows(0, rows), weights.output, to_caller);
       continue;
     }
     linear_forward(op, output_recipe, x.rows(0, rows), weights.output, logits.rows(0, rows));
-    cross_entropy_stats(op, {.logits = static_cast<float*>(logits.data),
-                             .targets = at(scored.targets, begin),
-                             .rows = rows,
-                             .vocab = vocab,
-                             .stats = to});
+    cross_entropy_stats(op, logits.rows(0, rows), at(scored.targets, begin), to);
     if (to != nullptr) to += numbers_of_stats * parts * rows;
   }
 }
@@ -134,7 +116,7 @@ void Head::forward_backward(const HeadWeights& weights, const HeadGradients& gra
   const ArenaScope scope(op.scratch);
   const std::int64_t n = shape.tokens(), vocab = model.vocab_size;
   const std::int64_t chunk = std::min(n, chunk_tokens(vocab, op.kernels.logits_bytes));
-  const Normed normed = normalise(*this, weights, h);
+  const FinalNorm norm = normalise(*this, weights, h);
   const Tensor dx = take(op.scratch, shape.storage, shape.rows(), model.dim);
   const Tensor partial = partial_of(op, dx);
   auto* losses = op.scratch.allocate<float>(n);
@@ -143,27 +125,19 @@ void Head::forward_backward(const HeadWeights& weights, const HeadGradients& gra
       shape.storage == DType::f32 ? logits : take(op.scratch, shape.storage, chunk, vocab);  // f32: in place
   for (std::int64_t begin = 0; begin < n; begin += chunk) {
     const std::int64_t rows = std::min(chunk, n - begin);
-    const Tensor x = normed.all.rows(begin, rows), y = logits.rows(0, rows), dy = d_logits.rows(0, rows);
+    const Tensor x = norm.all.rows(begin, rows), y = logits.rows(0, rows), dy = d_logits.rows(0, rows);
     {
       const StepPartScope part(StepPart::forward);
       linear_forward(op, output_recipe, x, weights.output, y);
-      cross_entropy(op, {.logits = static_cast<float*>(y.data),
-                         .targets = at(targets, begin),
-                         .losses = at(losses, begin),
-                         .d_logits = dy.data,
-                         .d_dtype = dy.dtype,
-                         .rows = rows,
-                         .vocab = vocab,
-                         .scale = loss_scale});
+      cross_entropy(op, y, at(targets, begin), at(losses, begin), dy, loss_scale);
     }
     linear_grad_input(op, output_recipe, dy, weights.output, partial.rows(begin, rows), false);
     linear_grad_weight(op, output_recipe, dy, x, gradients.output.tensor, gradients.output.accumulate || begin > 0);
   }
   add_loss(*this, losses, loss_sum);
   scatter_rows(op, partial, dx);
-  rmsnorm_backward(op, dx, normed.h, weights.norm, normed.inverse_rms, dh.dy, true, gradients.norm.tensor,
-                   gradients.norm.accumulate,
-                   {.amax = dh.scale.amax, .non_finite = checks.counter(head_unit(model), checked_grad)}, dh.float8());
+  rmsnorm_backward(op, dx, norm.normed, ResidualGradient::none,
+                   dh.produced(checks.counter(head_unit(model), checked_grad)), gradients.norm);
 }
 
 }  // namespace octet

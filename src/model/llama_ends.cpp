@@ -1,6 +1,7 @@
 // The two ends of the model in its passes: the embedding, and the head or what a stage without it hands on.
 #include "src/model/llama.h"
 #include "src/model/tensors.h"
+#include "src/ops/embedding.h"
 #include "src/ops/norm.h"
 #include "src/ops/rows.h"
 
@@ -11,14 +12,7 @@ void Llama::embed(const Slot& slot, WeightProvider& weights, const Tensor& out) 
   const Tensor table = weights.gather(embedding_unit)[0];
   const ArenaScope scope(scratch_);
   const Tensor partial = partial_of(op_, out);  // a row comes from the one rank that has the token
-  op_.kernels.embedding_forward(op_.stream, {.tokens = slot.tokens,
-                                             .table = table.data,
-                                             .out = partial.data,
-                                             .dtype = table.dtype,
-                                             .n = slot.shape.tokens(),
-                                             .vocab = part_.vocab_size,
-                                             .dim = part_.dim,
-                                             .vocab_begin = settings_.tp.index * part_.vocab_size});
+  embedding_forward(op_, slot.tokens, table, settings_.tp.index * part_.vocab_size, partial);
   scatter_rows(op_, partial, out);
   weights.release(embedding_unit);
 }
@@ -27,17 +21,7 @@ void Llama::embed_backward(const std::int32_t* tokens, const Tensor& dh, Gradien
   const UnitScope unit = work_for(embedding_unit);
   const GradientTarget target = gradients.open(embedding_unit)[0];
   const ArenaScope scope(scratch_);
-  EmbeddingBackward args{.tokens = tokens,
-                         .d_out = gather_rows(op_, dh).data,
-                         .dtype = dh.dtype,
-                         .d_table = static_cast<float*>(target.tensor.data),
-                         .accumulate = target.accumulate,
-                         .n = shape_.tokens(),
-                         .vocab = part_.vocab_size,
-                         .dim = part_.dim,
-                         .vocab_begin = settings_.tp.index * part_.vocab_size};
-  args.workspace = scratch_.allocate(op_.kernels.embedding_backward_workspace(args));
-  op_.kernels.embedding_backward(op_.stream, args);
+  embedding_backward(op_, tokens, gather_rows(op_, dh), settings_.tp.index * part_.vocab_size, target);
   gradients.close(embedding_unit);
 }
 
@@ -47,8 +31,8 @@ void Llama::leave_stream(const Slot& slot, const Tensor& norm) {
   const ArenaScope scope(scratch_);
   const Tensor normed = take(scratch_, shape_.storage, shape_.rows(), part_.dim);
   auto* inverse_rms = scratch_.allocate<float>(shape_.rows());
-  add_rmsnorm(op_, slot.blocks.back().h_middle, slot.branch, norm, static_cast<float>(part_.norm_eps), slot.dh, normed,
-              inverse_rms, {});
+  add_rmsnorm(op_, slot.blocks.back().h_middle, slot.branch, norm, static_cast<float>(part_.norm_eps), slot.dh,
+              {normed}, inverse_rms);
 }
 
 HeadWeights Llama::gather_head(WeightProvider& weights) {

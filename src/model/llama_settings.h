@@ -7,7 +7,7 @@
 #include "src/model/kv_cache.h"
 #include "src/model/parameters.h"
 #include "src/model/recompute.h"
-#include "src/ops/attention.h"
+#include "src/ops/row_documents.h"
 
 namespace octet {
 

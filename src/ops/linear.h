@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "src/ops/produced.h"
 #include "src/ops/recipe.h"
 #include "src/ops/rows.h"
 
@@ -49,6 +50,10 @@ struct OutputGradient {
   bool is_cast() const { return quantized.shape.rank() != 0; }
   /// Where its producer is to leave the fp8 forms, if any.
   Float8Out float8() const;
+  /// What its producer is to leave. `non_finite`: counts elements that are not finite; null: they are not counted.
+  Produced produced(std::uint32_t* non_finite) const {
+    return {dy, {.amax = scale.amax, .non_finite = non_finite}, float8()};
+  }
 };
 
 /// Linears that read one input; some of them may be fp8 and some not. The fp8 ones have one recipe.

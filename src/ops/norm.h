@@ -1,21 +1,30 @@
 #pragma once
 
 #include "src/ops/context.h"
+#include "src/ops/produced.h"
 #include "src/tensor/tensor.h"
 
 namespace octet {
 
-/// sum = residual + branch (branch may have no data: then sum is residual), y = rmsnorm(sum) · weight.
-/// All [n, dim] in one dtype, weight [dim], inverse_rms [n] fp32 kept for backward. y may have no data where only its
-/// `float8` form is wanted.
+/// sum = residual + branch (branch of rank 0 or without data: sum is residual itself, and not written),
+/// y = rmsnorm(sum) · weight. All [n, dim] in one dtype, weight [dim], inverse_rms [n] fp32 kept for backward. y has no
+/// transposed fp8 form.
 void add_rmsnorm(OpContext& context, const Tensor& residual, const Tensor& branch, const Tensor& weight, float eps,
-                 const Tensor& sum, const Tensor& y, float* inverse_rms, const StatsOut& stats,
-                 const Float8Out& float8 = {});
+                 const Tensor& sum, const Produced& y, float* inverse_rms);
 
-/// dh = dh + gradient of the norm's input, in place: dh enters as the gradient that reaches the residual directly
-/// (or, with `first`, is only written). `d_weight` is fp32 [dim].
-void rmsnorm_backward(OpContext& context, const Tensor& dy, const Tensor& x, const Tensor& weight,
-                      const float* inverse_rms, const Tensor& dh, bool first, const Tensor& d_weight, bool accumulate,
-                      const StatsOut& stats, const Float8Out& float8 = {});
+/// What backward reads of a norm that was made.
+struct Normed {
+  Tensor x;                            ///< [n, dim], the forward's sum
+  Tensor weight;                       ///< [dim]
+  const float* inverse_rms = nullptr;  ///< [n]
+};
+
+/// Whether a gradient reaches the norm's input beside the norm.
+enum class ResidualGradient { none, in_dh };
+
+/// dh = gradient of the norm's input, in place of the gradient that reaches the residual stream directly, to which it
+/// is added; or, of a norm where that ends, written. `d_weight` is fp32 [dim]. dh has no transposed fp8 form.
+void rmsnorm_backward(OpContext& context, const Tensor& dy, const Normed& normed, ResidualGradient residual,
+                      const Produced& dh, const GradientTarget& d_weight);
 
 }  // namespace octet

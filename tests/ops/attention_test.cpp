@@ -1,4 +1,5 @@
 #include "src/ops/attention.h"
+#include "src/ops/rope.h"
 
 #include "src/ops/norm.h"
 #include "tests/ops/ops_test.h"
@@ -182,14 +183,14 @@ TEST_F(Rope, RotatesHalvesByPositionWithinASequence) {
   constexpr std::int64_t batch = 2, heads = 3, n = 2 * seq;
   const auto x = random_values(n * heads * head_dim, 5);
   auto y = x;
-  const Rotated q{view(y, {n, heads * head_dim})};
-  rope(op_, table, q, {}, batch, head_dim, {}, false);
+  const Produced q{view(y, {n, heads * head_dim})};
+  rope(op_, table, q, {}, batch, {}, Rotation::forth);
   const std::int64_t row = seq + 7, head = 2, i = 3;  // position 7 of the second sequence
   const auto at = static_cast<std::size_t>((row * heads + head) * head_dim + i);
   const double angle = 7.0 * std::pow(500000.0, -2.0 * i / head_dim), a = x[at], b = x[at + half];
   EXPECT_NEAR(y[at], a * std::cos(angle) - b * std::sin(angle), 1e-6);
   EXPECT_NEAR(y[at + half], b * std::cos(angle) + a * std::sin(angle), 1e-6);
-  rope(op_, table, {}, q, batch, head_dim, {}, true);
+  rope(op_, table, {}, q, batch, {}, Rotation::back);
   EXPECT_LT(test::distance(y, x), 2e-7);
 }
 
@@ -203,7 +204,7 @@ struct Norm : test::OpsTest {
 };
 
 TEST_F(Norm, ForwardEqualsTheDefinition) {
-  add_rmsnorm(op_, of(residual), of(branch), view(weight, {dim}), 1e-5f, of(sum), of(y), inverse_rms.data(), {});
+  add_rmsnorm(op_, of(residual), of(branch), view(weight, {dim}), 1e-5f, of(sum), {of(y)}, inverse_rms.data());
   std::vector<double> expected;
   for (std::size_t r = 0; r < n; ++r) {
     double squares = 0;
@@ -217,15 +218,15 @@ TEST_F(Norm, ForwardEqualsTheDefinition) {
 }
 
 TEST_F(Norm, BackwardAddsToTheResidualGradientUnlessFirst) {
-  add_rmsnorm(op_, of(residual), of(branch), view(weight, {dim}), 1e-5f, of(sum), of(y), inverse_rms.data(), {});
+  add_rmsnorm(op_, of(residual), of(branch), view(weight, {dim}), 1e-5f, of(sum), {of(y)}, inverse_rms.data());
   const auto dy = random_values(n * dim, 4), direct = random_values(n * dim, 5);
   std::vector<float> first(n * dim, NAN), added = direct, dw(dim, NAN), dw_twice(dim, 0.0f);
-  const auto run = [&](std::vector<float>& dh, bool is_first, std::vector<float>& d_weight, bool accumulate) {
-    rmsnorm_backward(op_, of(dy), of(sum), view(weight, {dim}), inverse_rms.data(), of(dh), is_first,
-                     view(d_weight, {dim}), accumulate, {});
+  const auto run = [&](std::vector<float>& dh, ResidualGradient residual, std::vector<float>& d_weight, bool add) {
+    rmsnorm_backward(op_, of(dy), {of(sum), view(weight, {dim}), inverse_rms.data()}, residual, {of(dh)},
+                     {view(d_weight, {dim}), add});
   };
-  run(first, true, dw, false);
-  run(added, false, dw_twice, true);
+  run(first, ResidualGradient::none, dw, false);
+  run(added, ResidualGradient::in_dh, dw_twice, true);
   auto expected = direct;
   for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += first[i];
   EXPECT_LT(test::distance(added, expected), 2e-7);

@@ -51,8 +51,9 @@ std::int64_t dry_scratch(Stream& stream, const AttentionShape& s) {
   const Qkv inputs{t(n, q), t(n, kv), t(n, kv)};
   attention_forward(op, s, {}, inputs, {t(n, q)});
   attention_backward(op, s, {}, inputs, {t(n, q)}, t(n, q), {t(n, q), t(n, kv), t(n, kv)});
-  add_rmsnorm(op, t(n, q), t(n, q), t(q, 1), 1e-5f, t(n, q), t(n, q), nullptr, {});
-  rmsnorm_backward(op, t(n, q), t(n, q), t(q, 1), nullptr, t(n, q), false, t(q, 1), false, {});
+  const Tensor weight{nullptr, DType::bf16, {q}, nullptr}, d_weight{nullptr, DType::f32, {q}, nullptr};
+  add_rmsnorm(op, t(n, q), t(n, q), weight, 1e-5f, t(n, q), {t(n, q)}, nullptr);
+  rmsnorm_backward(op, t(n, q), {t(n, q), weight, nullptr}, ResidualGradient::in_dh, {t(n, q)}, {d_weight});
   return scratch.high_water();
 }
 

@@ -55,13 +55,8 @@ class TpCrossEntropy : public test::ParallelTest {
     OpContext op{*stream_, kernels_, scratch, exchange};
     const std::vector<float> part = own_columns(x);
     Result r{std::vector<float>(rows, nan), std::vector<float>(part.size(), nan)};
-    cross_entropy(op, {.logits = part.data(),
-                       .targets = targets().data(),
-                       .losses = r.losses.data(),
-                       .d_logits = r.gradient.data(),
-                       .rows = rows,
-                       .vocab = columns,
-                       .scale = 0.37f});
+    const auto matrix = [&](const std::vector<float>& m) { return test::view(m, {rows, columns}); };
+    cross_entropy(op, matrix(part), targets().data(), r.losses.data(), matrix(r.gradient), 0.37f);
     EXPECT_EQ(scratch.mark(), 0) << "scratch was kept";
     return r;
   }

@@ -4,7 +4,7 @@
 
 #include "src/base/error.h"
 #include "src/comm/watchdog.h"
-#include "src/ops/attention.h"
+#include "src/ops/row_documents.h"
 #include "src/profile/timeline.h"
 
 namespace octet {
