@@ -27,6 +27,7 @@
 #include "src/train/run/initial_weights_check.h"
 #include "src/train/run/profiler.h"
 #include "src/train/run/resume.h"
+#include "src/train/step/pipeline_plan.h"
 #include "src/train/step/run_settings.h"
 
 namespace octet {

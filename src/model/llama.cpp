@@ -17,7 +17,7 @@ void Llama::forward_backward(const MicroBatch& batch, WeightProvider& weights, G
 }
 
 void Llama::evaluate(const MicroBatch& batch, WeightProvider& weights) {
-  begin(0, false);
+  begin(0, SlotFor::forward);
   weights.begin_pass(forward_units());
   forward(0, batch, weights, nullptr);
 }
@@ -37,7 +37,7 @@ void Llama::extend(const MicroBatch& batch, WeightProvider& weights) {
   BatchShape shape = shape_;
   shape.batch = 1;
   shape.seq = c.tokens;
-  begin(0, false, 0, shape, c);
+  begin(0, SlotFor::forward, 0, shape, c);
   weights.begin_pass(forward_units());
   forward(0, batch, weights, nullptr);
 }

@@ -12,6 +12,9 @@
 
 namespace octet {
 
+/// What a slot's activations are kept for.
+enum class SlotFor { training, forward };
+
 /// Forward and backward of micro-batches, written out as a straight list of op calls. It holds activations, not
 /// weights: those come from a WeightProvider unit by unit, and gradients go to a GradientSink. Under tensor parallelism
 /// it is one rank's part of the model, and meets the others in its ops' Exchange alone.
@@ -63,9 +66,9 @@ class Llama {
   void leave_room(std::int64_t gemm_multiprocessors) {
     gemm_multiprocessors_.assign(stages_.size(), gemm_multiprocessors);
   }
-  /// Takes the slot for a micro-batch and a stage, for forward and backward or (`trains` false) for forward alone.
-  /// Returns the place of the residual stream that a stage without the embedding gets.
-  Tensor begin(int slot, bool trains = true, int stage = 0);
+  /// Takes the slot for a micro-batch and a stage. Returns the place of the residual stream that a stage without the
+  /// embedding gets.
+  Tensor begin(int slot, SlotFor use = SlotFor::training, int stage = 0);
   /// Runs the blocks. With the head it adds the losses and, where the slot trains, does the head's backward at once,
   /// which makes the loss whole chunk by chunk. `gradients` may be null where it does not train.
   void forward(int slot, const MicroBatch& batch, WeightProvider& weights, GradientSink* gradients);
@@ -144,7 +147,7 @@ class Llama {
   }
   /// Names the unit to all that trace, until the scope ends.
   [[nodiscard]] UnitScope work_for(int unit);
-  Tensor begin(int slot, bool trains, int stage, const BatchShape& shape, const CachedTokens& cached);
+  Tensor begin(int slot, SlotFor use, int stage, const BatchShape& shape, const CachedTokens& cached);
   BlockPass pass(const Slot& slot, std::int64_t layer);
   Head head(const BatchShape& shape) { return {op_, part_, shape, checks_}; }
   /// Bytes of slot.amaxes, which one launch zeroes.

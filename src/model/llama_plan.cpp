@@ -87,7 +87,7 @@ Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, co
   const auto stages = static_cast<int>(dry.stages_.size());
   const auto train = [&] {
     for (int stage = 0; stage < stages; ++stage) {
-      dry.begin(0, true, stage);
+      dry.begin(0, SlotFor::training, stage);
       dry.forward(0, {}, weights, &gradients);
       if (settings.slots > 1) dry.recomputed_of_ = nobody;  // other slots have come between
       if (!settings.split_backward) {
@@ -117,7 +117,7 @@ Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, co
   }
   if (settings.cache_rows > 0) return dry.used();
   for (int stage = 0; stage < stages; ++stage) {
-    dry.begin(0, false, stage);
+    dry.begin(0, SlotFor::forward, stage);
     dry.forward(0, {}, weights, nullptr);
   }
   return dry.used();

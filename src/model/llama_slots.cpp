@@ -145,11 +145,12 @@ Llama::Slot& Llama::slot(int index, Progress expected) {
   return slot;
 }
 
-Tensor Llama::begin(int index, bool trains, int number) {
-  return begin(index, trains, number, shape_, {});
+Tensor Llama::begin(int index, SlotFor use, int number) {
+  return begin(index, use, number, shape_, {});
 }
 
-Tensor Llama::begin(int index, bool trains, int number, const BatchShape& shape, const CachedTokens& cached) {
+Tensor Llama::begin(int index, SlotFor use, int number, const BatchShape& shape, const CachedTokens& cached) {
+  const bool trains = use == SlotFor::training;
   Slot& slot = slots_.at(static_cast<std::size_t>(index));
   if (slot.progress == Progress::forwarded || slot.progress == Progress::weights_left) {
     throw internal_error("model", "slot {} holds a micro-batch whose backward is not done", index);

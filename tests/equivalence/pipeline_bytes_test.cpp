@@ -3,7 +3,7 @@
 #include <map>
 
 #include "src/comm/trace.h"
-#include "src/train/step/pipelined_passes.h"
+#include "src/train/step/pipeline_plan.h"
 #include "tests/equivalence/trainer_test.h"
 
 namespace octet {

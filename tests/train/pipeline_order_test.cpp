@@ -10,7 +10,7 @@
 #include "src/profile/scopes.h"
 #include "src/train/plan/dry_run.h"
 #include "src/train/plan/memory_plan.h"
-#include "src/train/step/pipelined_passes.h"
+#include "src/train/step/pipeline_plan.h"
 
 namespace octet {
 namespace {

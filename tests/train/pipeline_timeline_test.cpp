@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "src/train/plan/memory_plan.h"
-#include "src/train/step/pipelined_passes.h"
+#include "src/train/step/pipeline_plan.h"
 
 namespace octet {
 namespace {

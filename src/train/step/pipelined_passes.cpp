@@ -1,15 +1,5 @@
 #include "src/train/step/pipelined_passes.h"
 
-#include <fmt/ranges.h>
-
-#include <algorithm>
-
-#include "src/base/error.h"
-#include "src/model/stages.h"
-#include "src/parallel/pipeline/pipeline_check.h"
-#include "src/parallel/pipeline/rendezvous.h"
-#include "src/train/options/option_texts.h"
-
 namespace octet {
 
 /// Lets messages get on whenever the model asks for the weights of the next unit. A forward pass writes what it leaves
@@ -49,84 +39,7 @@ Shape stream_shape(const LlamaSettings& s) {
   return {s.micro_batch * s.seq_len / s.tp.count, s.model.dim};
 }
 
-/// All stages, in their order.
-std::vector<UnitRange> pipeline_stages(const RunConfig& config) {
-  const ParallelConfig& p = config.parallel;
-  const std::vector<std::int64_t> blocks = parse_pp_layout(p.pp_layout).value();
-  if (!blocks.empty()) return stages_of_blocks(config.model, blocks);
-  return even_stages(config.model, config.train.seq_len, static_cast<int>(p.pp * p.pp_chunks));
-}
-
-PipelineShape shape_of(const RunConfig& config, const MeshShape& mesh) {
-  const std::int64_t sequences = config.train.micro_batch * mesh.dp_replicate * mesh.dp_shard;
-  return pipeline_shape(config.parallel, static_cast<int>(config.train.global_batch / sequences));
-}
-
-/// Whether a unit's backward leaves no weight gradients for later: a block whose inputs of linears do not stay.
-bool makes_all_at_once(const RecomputePolicy& recompute, const ModelConfig& model, int unit) {
-  const std::int64_t layer = unit - block_unit(0);
-  return layer >= 0 && layer < model.layers && recompute.applies(layer);
-}
-
 }  // namespace
-
-std::vector<StageTimes> stage_flops(const RunConfig& config) {
-  const std::vector<double> flops = unit_flops(config.model, config.train.seq_len);
-  const RecomputePolicy recompute = RecomputePolicy::of(config.recompute, config.model.layers);
-  std::vector<StageTimes> times;
-  for (const UnitRange& s : pipeline_stages(config)) {
-    StageTimes& stage = times.emplace_back(StageTimes{.forward = 0, .input_gradient = 0, .weight_gradient = 0});
-    for (int unit = s.begin; unit < s.end; ++unit) {
-      const double third = flops[static_cast<std::size_t>(unit)] / 3;
-      const bool at_once = makes_all_at_once(recompute, config.model, unit);
-      stage.forward += third;
-      stage.input_gradient += at_once ? 2 * third : third;
-      stage.weight_gradient += at_once ? 0 : third;
-    }
-  }
-  return times;
-}
-
-ClockedPasses clocked_passes(const RunConfig& config, const MeshShape& mesh) {
-  ClockedPasses c{.shape = shape_of(config, mesh), .passes = {}, .times = {}};
-  c.passes = make_passes(c.shape);
-  c.times = run_clock(c.shape, c.passes, stage_flops(config));
-  return c;
-}
-
-std::string pipeline_text(const RunConfig& config, const MeshShape& mesh) {
-  const auto [shape, passes, times] = clocked_passes(config, mesh);
-  const std::vector<UnitRange> stages = pipeline_stages(config);
-  std::vector<int> blocks;
-  blocks.reserve(stages.size());
-  for (const UnitRange& s : stages) {
-    blocks.push_back(std::min(s.end, head_unit(config.model)) - std::max(s.begin, block_unit(0)));
-  }
-  return fmt::format(
-      "pipeline: {} stages of {} blocks{}, {}, {} micro-batches a step; by FLOPs ranks wait {:.1f} % of the time",
-      stages.size(), fmt::join(blocks, ", "), shape.chunks == 1 ? "" : fmt::format(", {} a rank", shape.chunks),
-      shape.order, shape.micro_batches, 100 * times.bubble_share());
-}
-
-PipelinePlan pipeline_plan(const RunConfig& config, const MeshShape& mesh, int pp_rank) {
-  if (mesh.pp == 1) return {};
-  const PipelineShape shape = shape_of(config, mesh);
-  const PipelineSteps train = make_steps(shape);
-  const PipelineSteps evaluate = make_steps(shape, make_forward_passes(shape));
-  for (const auto& problems : {problems_of(train), problems_of_transfers(evaluate)}) {
-    if (!problems.empty()) throw internal_error("train", "{}", problems.front());
-  }
-  const std::vector<UnitRange> stages = pipeline_stages(config);
-  PipelinePlan plan;
-  for (int chunk = 0; chunk < shape.chunks; ++chunk) {
-    plan.stages.push_back(stages[static_cast<std::size_t>(shape.stage(pp_rank, chunk))]);
-  }
-  plan.train = train.ranks[static_cast<std::size_t>(pp_rank)];
-  plan.evaluate = evaluate.ranks[static_cast<std::size_t>(pp_rank)];
-  plan.slots = std::max(train.slots(pp_rank), evaluate.slots(pp_rank));
-  plan.landings = std::max(train.landings(pp_rank), evaluate.landings(pp_rank));
-  return plan;
-}
 
 PipelinedPasses::PipelinedPasses(const PipelinePlan& plan, ShardedModel& model, const LlamaSettings& settings,
                                  Mesh& mesh, Stream& stream)
@@ -135,14 +48,14 @@ PipelinedPasses::PipelinedPasses(const PipelinePlan& plan, ShardedModel& model, 
       links_(mesh.pp(), stream, plan.landings, stream_shape(settings), storage_dtype(settings.precision)) {}
 
 void PipelinedPasses::train(const Data& data) {
-  run(plan_.train, data, true);
+  run(plan_.train, data, SlotFor::training);
 }
 
 void PipelinedPasses::evaluate(const Data& data) {
-  run(plan_.evaluate, data, false);
+  run(plan_.evaluate, data, SlotFor::forward);
 }
 
-void PipelinedPasses::run(const std::vector<PipelineStep>& steps, const Data& data, bool trains) {
+void PipelinedPasses::run(const std::vector<PipelineStep>& steps, const Data& data, SlotFor use) {
   announce(steps);
   Llama& llama = model_.llama();
   PolledWeights weights(model_.weights(), links_);
@@ -155,24 +68,25 @@ void PipelinedPasses::run(const std::vector<PipelineStep>& steps, const Data& da
         links_.receive(step, step.direction() == Direction::up ? llama.out(step.slot) : Tensor{});
         break;
       case PipelineStep::Kind::pass:
-        run_pass(step, data, trains, weights);
+        run_pass(step, data, use, weights);
     }
   }
   links_.await_all_sends();
 }
 
-void PipelinedPasses::run_pass(const PipelineStep& step, const Data& data, bool trains, PolledWeights& weights) {
+void PipelinedPasses::run_pass(const PipelineStep& step, const Data& data, SlotFor use, PolledWeights& weights) {
   Llama& llama = model_.llama();
   const bool gets_gradient = step.pass.kind == PassKind::backward || step.pass.kind == PassKind::input_gradient;
   if (gets_gradient && step.peer >= 0) links_.take(step, llama.out(step.slot));
   switch (step.pass.kind) {
     case PassKind::forward: {
+      const bool trains = use == SlotFor::training;
       if (trains) {
         weights.begin_forward(step.slot, plan_.stages[static_cast<std::size_t>(step.pass.chunk)].end - 1);
       } else {
         links_.await_sends(step.slot);  // with the head it leaves nothing, and has other activations in that place
       }
-      const Tensor input = llama.begin(step.slot, trains, step.pass.chunk);
+      const Tensor input = llama.begin(step.slot, use, step.pass.chunk);
       if (step.peer >= 0) links_.take(step, input);
       return llama.forward(step.slot, data(step.pass.micro_batch, step.pass.chunk, step.slot), weights,
                            trains ? &model_.sink() : nullptr);

@@ -6,7 +6,7 @@
 #include "src/model/llama.h"
 #include "src/parallel/parallel_config.h"
 #include "src/train/options/run_config.h"
-#include "src/train/step/pipelined_passes.h"
+#include "src/train/step/pipeline_plan.h"
 
 namespace octet {
 
