@@ -28,7 +28,7 @@ FAULTS = {
         "std::max<std::int64_t>(result.work.targets, 1));\n  model_",
         "std::max<std::int64_t>(result.work.targets, 1) * config_.parallel.pp);\n  model_"),
     "swapped chunks of a rank": (
-        "src/train/step/pipelined_passes.cpp",
+        "src/train/step/pipeline_plan.cpp",
         "shape.stage(pp_rank, chunk))]);",
         "shape.stage(pp_rank, pp_rank == 0 && chunk > 0 ? shape.chunks - chunk : chunk))]);"),
     "stale activations of a micro-batch": (
