@@ -7,6 +7,7 @@
 #include "checkpoints/durable.h"
 #include "checkpoints/packing.h"
 #include "src/base/error.h"
+#include "src/base/in_background.h"
 #include "src/base/log.h"
 
 namespace octet::checkpoint {
@@ -101,10 +102,11 @@ WrittenManifest run(const std::string& root, const RunState& state, const std::s
 
 }  // namespace
 
-void BackgroundManifest::start(std::string root, RunState state, std::shared_ptr<const SavePlan> plan,
-                               std::vector<StoredFile> files, Owner owner) {
-  running_ = std::async(std::launch::async | std::launch::deferred, run, std::move(root), std::move(state),
-                        std::move(plan), std::move(files), std::move(owner));
+void BackgroundManifest::start(const std::string& root, const RunState& state,
+                               const std::shared_ptr<const SavePlan>& plan, std::vector<StoredFile> files,
+                               const Owner& owner) {
+  const auto all_files = std::make_shared<const std::vector<StoredFile>>(std::move(files));
+  running_ = in_background([root, state, plan, all_files, owner] { return run(root, state, plan, *all_files, owner); });
 }
 
 bool BackgroundManifest::is_done() const {

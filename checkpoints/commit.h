@@ -49,8 +49,8 @@ struct WrittenManifest {
 class BackgroundManifest {
  public:
   /// Starts write_manifest(root, make_manifest(state, *plan, files), owner); `files` are by rank.
-  void start(std::string root, RunState state, std::shared_ptr<const SavePlan> plan, std::vector<StoredFile> files,
-             Owner owner);
+  void start(const std::string& root, const RunState& state, const std::shared_ptr<const SavePlan>& plan,
+             std::vector<StoredFile> files, const Owner& owner);
   /// True also where none was begun.
   bool is_done() const;
   /// Returns the result. To be called once after each start, when that is done. Throws what went wrong.

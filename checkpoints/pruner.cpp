@@ -10,6 +10,7 @@
 #include "checkpoints/packing.h"
 #include "checkpoints/restore.h"
 #include "checkpoints/verification.h"
+#include "src/base/in_background.h"
 #include "src/base/log.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/watchdog.h"
@@ -64,8 +65,6 @@ template <typename T>
 bool is_ready(const std::future<T>& future) {
   return future.wait_for(std::chrono::seconds(0)) != std::future_status::timeout;
 }
-
-constexpr auto in_background = std::launch::async | std::launch::deferred;
 
 std::string packed(const Question& question) {
   Packer packer;
@@ -141,7 +140,8 @@ void Pruner::make_room() {
 void Pruner::start_choosing() {
   state_ = State::choosing;
   done_ = newest_;
-  if (leads()) choosing_ = std::async(in_background, choose, rule_, newest_, known_);
+  if (!leads()) return;
+  choosing_ = in_background([rule = rule_, newest = newest_, known = known_] { return choose(rule, newest, known); });
 }
 
 void Pruner::end_choosing() {
@@ -166,8 +166,9 @@ void Pruner::end_choosing() {
 void Pruner::start_reading(Question question) {
   state_ = State::reading;
   if (!leads()) question_ = std::move(question);
-  reading_ = std::async(in_background, try_hash_share, question_.directory, question_.files, world_.rank(),
-                        world_.size(), std::ref(progress_));
+  reading_ = in_background([directory = question_.directory, files = question_.files, rank = world_.rank(),
+                            ranks = world_.size(),
+                            &progress = progress_] { return try_hash_share(directory, files, rank, ranks, progress); });
 }
 
 void Pruner::end_reading() {

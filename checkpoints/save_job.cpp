@@ -6,6 +6,7 @@
 #include "checkpoints/agreement.h"
 #include "checkpoints/format.h"
 #include "checkpoints/shard_file.h"
+#include "src/base/in_background.h"
 #include "src/base/log.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
@@ -21,11 +22,13 @@ std::string SaveOrder::temporary() const {
   return root + "/" + temporary_name(state.step, owner.name);
 }
 
-SaveJob::SaveJob(SaveOrder order, std::span<const PieceData> pieces, std::shared_future<void> hdf5, Communicator& world)
+SaveJob::SaveJob(SaveOrder order, std::span<const PieceData> pieces, const std::shared_future<void>& hdf5,
+                 Communicator& world)
     : order_(std::move(order)),
       world_(world),
-      written_(std::async(std::launch::async | std::launch::deferred, write_pieces, std::move(hdf5), order_.temporary(),
-                          world.rank(), order_.state, pieces)) {}
+      written_(in_background([hdf5, directory = order_.temporary(), rank = world.rank(), state = order_.state, pieces] {
+        return write_pieces(hdf5, directory, rank, state, pieces);
+      })) {}
 
 /// On the writer's thread.
 SaveJob::Written SaveJob::write_pieces(const std::shared_future<void>& hdf5, const std::string& directory, int rank,

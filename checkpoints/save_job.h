@@ -47,7 +47,8 @@ class SaveJob {
  public:
   /// Begins to write the pieces, which must stay as they are until is_over(). `hdf5`: what calls HDF5 until then, if
   /// anything does, for one thread at a time may.
-  SaveJob(SaveOrder order, std::span<const PieceData> pieces, std::shared_future<void> hdf5, Communicator& world);
+  SaveJob(SaveOrder order, std::span<const PieceData> pieces, const std::shared_future<void>& hdf5,
+          Communicator& world);
 
   std::int64_t step() const { return order_.state.step; }
   /// Committed, or failed.

@@ -9,6 +9,7 @@
 #include "jobs/version.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/base/reason.h"
 #include "src/base/size_limit.h"
 
 namespace octet {
@@ -63,14 +64,5 @@ int dispatch(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   octet::take_size_limits_as_errors();
-  using octet::ExitCode;
-  try {
-    return octet::log::after_output(octet::dispatch(argc, argv));
-  } catch (const octet::Error& error) {
-    octet::log::error("{}", error.what());
-    return static_cast<int>(error.code());
-  } catch (const std::exception& error) {
-    octet::log::error("[octet] {}", error.what());
-    return static_cast<int>(ExitCode::internal);
-  }
+  return octet::end_with_reason("octet", [&] { return octet::log::after_output(octet::dispatch(argc, argv)); });
 }

@@ -15,6 +15,7 @@
 #include "jobs/train/world.h"
 #include "jobs/version.h"
 #include "src/base/log.h"
+#include "src/base/reason.h"
 #include "src/base/size_limit.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
@@ -131,8 +132,10 @@ int main(int argc, char** argv) {
     fmt::print("{}", octet::version_text("octet-commbench"));
     return octet::log::after_output(0);
   }
-  octet::Watchdog watchdog;  // lives until MPI has ended
-  return octet::run_main(argc, argv, [&](octet::MpiRuntime& mpi, int n, char** arguments) {
-    return octet::commbench::body(watchdog, mpi, n, arguments);
+  return octet::end_with_reason("octet-commbench", [&] {
+    octet::Watchdog watchdog;  // lives until MPI has ended
+    return octet::run_main(argc, argv, [&](octet::MpiRuntime& mpi, int n, char** arguments) {
+      return octet::commbench::body(watchdog, mpi, n, arguments);
+    });
   });
 }

@@ -11,6 +11,7 @@
 #include "jobs/train/world.h"
 #include "jobs/version.h"
 #include "src/base/log.h"
+#include "src/base/reason.h"
 #include "src/base/size_limit.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/mpi_runtime.h"
@@ -70,8 +71,10 @@ int main(int argc, char** argv) {
     fmt::print("{}", octet::version_text("octet-evaluate"));
     return octet::log::after_output(0);
   }
-  octet::Watchdog watchdog;  // lives until MPI has ended
-  return octet::run_main(argc, argv, [&](octet::MpiRuntime& mpi, int n, char** arguments) {
-    return octet::evaluate::body(watchdog, mpi, n, arguments);
+  return octet::end_with_reason("octet-evaluate", [&] {
+    octet::Watchdog watchdog;  // lives until MPI has ended
+    return octet::run_main(argc, argv, [&](octet::MpiRuntime& mpi, int n, char** arguments) {
+      return octet::evaluate::body(watchdog, mpi, n, arguments);
+    });
   });
 }

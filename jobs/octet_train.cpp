@@ -16,6 +16,7 @@
 #include "kernels/gemm_timing.h"
 #include "src/base/log.h"
 #include "src/base/options/yaml_document.h"
+#include "src/base/reason.h"
 #include "src/base/signal_thread.h"
 #include "src/base/size_limit.h"
 #include "src/comm/host_exchange.h"
@@ -30,6 +31,7 @@
 #include "src/train/plan/memory_plan.h"
 #include "src/train/run/cpu_setup.h"
 #include "src/train/run/run.h"
+#include "src/train/run/stop_request.h"
 
 namespace octet {
 namespace {
@@ -82,7 +84,7 @@ void set_up(Machine& machine, const CommandLine& command, const RunConfig& confi
       mesh_shape(config.parallel));
 }
 
-int train(const CommandLine& command, const std::vector<std::string>& words, MpiRuntime& mpi) {
+int train(const CommandLine& command, const std::vector<std::string>& words, MpiRuntime& mpi, const StopSignal& stop) {
   std::signal(SIGPIPE, SIG_IGN);  // the run goes on where nobody reads its lines any more
   RunConfig config = command.config;
   config.parallel = resolve_layout(config, mpi.size(), command.origins);
@@ -107,19 +109,21 @@ int train(const CommandLine& command, const std::vector<std::string>& words, Mpi
   return run_reporting_failure(context, [&] {
     set_up(machine, command, config, mpi, all_hosts);
     control = make_traced(std::move(hosts), machine.traces(config).communication);
-    return run_training(config, {.mesh = *machine.mesh,
-                                 .control = *control,
-                                 .stream = *machine.stream,
-                                 .traces = machine.traces(config),
-                                 .waits = &machine.waits,
-                                 .ranks_on_node = mpi.local_size(),
-                                 .node = mpi.node(),
-                                 .resolved_yaml = to_yaml(config),
-                                 .directory = directory.run,
-                                 .lease = directory.lease.get(),
-                                 .failure = &failure,
-                                 .bindings = binding.table,
-                                 .command = resuming_command(words, mpi.size(), config.run_dir, directory.run.path)});
+    return run_training(config,
+                        {.mesh = *machine.mesh,
+                         .control = *control,
+                         .stream = *machine.stream,
+                         .traces = machine.traces(config),
+                         .waits = &machine.waits,
+                         .ranks_on_node = mpi.local_size(),
+                         .node = mpi.node(),
+                         .resolved_yaml = to_yaml(config),
+                         .directory = directory.run,
+                         .lease = directory.lease.get(),
+                         .failure = &failure,
+                         .bindings = binding.table,
+                         .command = resuming_command(words, mpi.size(), config.run_dir, directory.run.path)},
+                        stop);
   });
 }
 
@@ -179,14 +183,33 @@ class Command {
   std::exception_ptr wrong_;
 };
 
-int run(Command& read, MpiRuntime& mpi) {
+int run(Command& read, MpiRuntime& mpi, const StopSignal& stop) {
   read.agree();
   const CommandLine& command = read.get();
   if (command.action != CommandLine::Action::run) {
     if (mpi.rank() == 0) fmt::print("{}", answer(command));
     return log::after_output(0);
   }
-  return train(command, read.words(), mpi);
+  return train(command, read.words(), mpi, stop);
+}
+
+int main_of(int argc, char** argv) {
+  SignalThread signals;  // before there are other threads
+  const std::vector<std::string> words(argv, argv + argc);
+  if (asks_for_version(words)) {
+    fmt::print("{}", version_text("octet-train"));
+    return log::after_output(0);
+  }
+  if (asks_for_dry_run(words)) return dry_run_main(words);
+  // Requests count from here on and until the process is gone, which MPI's end and the libraries' can delay.
+  static const auto& stop = *new StopSignal;
+  Watchdog watchdog;  // lives until MPI has ended
+  Command command(argc, argv, watchdog);
+  return run_main(argc, argv, [&](MpiRuntime& mpi, int, char**) {
+    stop.install_again();
+    signals.take_user_signal();
+    return run(command, mpi, stop);
+  });
 }
 
 }  // namespace
@@ -195,15 +218,6 @@ int run(Command& read, MpiRuntime& mpi) {
 int main(int argc, char** argv) {
   octet::take_size_limits_as_errors();
   octet::prepare_process_for_nccl();
-  octet::ask_for_hardware_queues();   // in the environment, before there are threads and MPI, which may start CUDA
-  const octet::SignalThread signals;  // before there are other threads
-  const std::vector<std::string> words(argv, argv + argc);
-  if (octet::asks_for_version(words)) {
-    fmt::print("{}", octet::version_text("octet-train"));
-    return octet::log::after_output(0);
-  }
-  if (octet::asks_for_dry_run(words)) return octet::dry_run_main(words);
-  octet::Watchdog watchdog;  // lives until MPI has ended
-  octet::Command command(argc, argv, watchdog);
-  return octet::run_main(argc, argv, [&](octet::MpiRuntime& mpi, int, char**) { return octet::run(command, mpi); });
+  octet::ask_for_hardware_queues();  // in the environment, before there are threads and MPI, which may start CUDA
+  return octet::end_with_reason("octet-train", [&] { return octet::main_of(argc, argv); });
 }

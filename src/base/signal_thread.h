@@ -17,17 +17,22 @@ namespace octet {
 /// To be made first in main: threads inherit from those that start them which signals they take.
 class SignalThread {
  public:
+  /// SIGUSR1 waits until take_user_signal(): MPICH puts a handler of its own in place while it comes up, and a request
+  /// that Slurm sends once would be lost to it.
   SignalThread();
   ~SignalThread();
   SignalThread(const SignalThread&) = delete;
   SignalThread& operator=(const SignalThread&) = delete;
+
+  /// From now on SIGUSR1 is taken too, one that has come before among them.
+  void take_user_signal();
 
  private:
   void sleep();
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool ends_ = false;
+  bool ends_ = false, takes_user_signal_ = false;
   std::thread thread_;
 };
 

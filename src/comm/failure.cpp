@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -101,17 +102,21 @@ LeftReason leave_reason(ExitCode code, std::string_view message) noexcept {
     written = write_new(own->path().c_str(),
                         Line("{} {} rank {} exit code {}: {}", utc_time().data(), host, log::rank(), number, message));
   }
-  left.first = written == Written::now;
+  // Where the disk is full nobody can write it, and whoever fails says so where the status is.
+  left.first = own->may_write(code) && written != Written::before;
   left.lost = left.lost || written == Written::never;
   return left;
 }
 
 void end_soon(int exit_code) {
-  alarm(2 * seconds_to_end);  // where not even a thread can be made
-  std::thread([exit_code] {
-    std::this_thread::sleep_for(std::chrono::seconds(seconds_to_end));
-    _exit(exit_code);
-  }).detach();
+  alarm(2 * seconds_to_end);  // ends it where not even a thread can be made
+  try {
+    std::thread([exit_code] {
+      std::this_thread::sleep_for(std::chrono::seconds(seconds_to_end));
+      _exit(exit_code);
+    }).detach();
+  } catch (const std::system_error&) {
+  }
 }
 
 void tell_failure(ExitCode code, const std::string& message, bool agreed) noexcept {

@@ -1,9 +1,11 @@
 #include "src/metrics/status.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -21,6 +23,7 @@ bool put(const std::string& path, const std::string& text) {
   if (replace_file(path, text)) return true;
   if (errno != ENOSPC && errno != EDQUOT) return false;
   const FileHandle file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file) ::flock(file.get(), LOCK_EX);  // ranks that fail may write at once
   return file && write_all(file.get(), text) && ::ftruncate(file.get(), static_cast<off_t>(text.size())) == 0;
 }
 
@@ -61,8 +64,7 @@ void write_status(const std::string& path, const RunStatus& status) {
   json["time"] = utc_now();
   // A message may quote any bytes, of a path or of another program.
   const std::string text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  // Ranks that fail may write at once.
-  if (!put(path, text)) throw internal_error("metrics", "{}: cannot be written", path);
+  if (!put(path, text)) throw internal_error("metrics", "{}: cannot be written: {}", path, std::strerror(errno));
 }
 
 std::optional<RunStatus> read_status(const std::string& path) {

@@ -7,6 +7,7 @@
 #include "checkpoints/view.h"
 #include "src/base/hosts.h"
 #include "tests/checkpoints/saver_fixture.h"
+#include "tests/support/no_threads.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -29,6 +30,19 @@ TEST_F(SaverTest, WhatIsSavedIsFoundByEveryLayout) {
   EXPECT_EQ(found->manifest.state, state_at(4));
   EXPECT_EQ(found->manifest.tensors, test::example_tensors());
   for (const int shards : {1, 2, 3, 5, 8}) EXPECT_EQ(test::wrong_tensor(*found, shards), std::nullopt) << shards;
+}
+
+TEST_F(SaverTest, WithoutThreadsItSavesTheSame) {
+  {
+    Saver saver = make_saver();
+    const octet::test::NoThreads none;
+    save(saver, 4);
+    save(saver, 5);
+  }
+  const std::optional<Found> found = find();
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->manifest.state, state_at(5));
+  EXPECT_EQ(test::wrong_tensor(*found, 2), std::nullopt);
 }
 
 TEST_F(SaverTest, PreparedItSavesTheSame) {

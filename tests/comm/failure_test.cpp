@@ -13,6 +13,7 @@
 #include "src/comm/communicator.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
+#include "tests/support/no_threads.h"
 
 namespace octet {
 namespace {
@@ -73,14 +74,28 @@ TEST(Failure, AReasonIsLostWhereOneOfTheTwoFilesCannotHaveIt) {
   };
   EXPECT_FALSE(leave("", "a").lost);
   EXPECT_FALSE(leave("", "a").lost) << "another has left one";
-  EXPECT_TRUE(leave("", "gone/a").lost);
-  EXPECT_TRUE(leave("", "b", false).lost) << "the directory is another run's";
+  const LeftReason nowhere = leave("", "gone/a");
+  EXPECT_TRUE(nowhere.lost && nowhere.first) << "then the status has to say it";
+  EXPECT_FALSE(leave("", "a").first) << "another has left one";
+  const LeftReason others = leave("", "b", false);
+  EXPECT_TRUE(others.lost && !others.first) << "the directory is another run's";
   EXPECT_FALSE(leave("c", "d").lost);
   EXPECT_TRUE(leave("e", "gone/a").lost);
   const LeftReason half = leave("gone/e", "f");
   EXPECT_TRUE(half.lost && half.first);
   EXPECT_EQ(lines_of(folder / "e"), std::vector<std::string>{fmt::format("76 rank 0 on {}: a reason", log::host())});
   std::filesystem::remove_all(folder);
+}
+
+TEST(FailureDeathTest, IsToldAlsoWhereNoThreadCanBeMade) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        const test::NoThreads none;
+        tell_failure(ExitCode::unhealthy, "a reason");
+        _exit(static_cast<int>(ExitCode::unhealthy));
+      },
+      testing::ExitedWithCode(76), "a reason");
 }
 
 }  // namespace

@@ -48,8 +48,9 @@ TEST(StopRequest, ALauncherMayDeliverOneRequestTwice) {
 
 /// Multiplies by a transposed matrix, while signals come all the time. Returns whether any of them was handled.
 bool multiply_among_signals() {
-  const SignalThread takes_them;
+  SignalThread takes_them;
   const StopSignal signal;
+  takes_them.take_user_signal();
   std::atomic<bool> done = false;
   std::thread sender([&] {
     for (int i = 0; i < 1000 && !done; ++i) {

@@ -6,10 +6,12 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <system_error>
 #include <thread>
 
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/base/reason.h"
 #include "src/comm/failure.h"
 #include "src/comm/mpi/mpi_requests.h"
 #include "src/comm/mpi/mpi_runtime.h"
@@ -47,12 +49,15 @@ void end_even_if_mpi_hangs(int exit_code) {
   check_mpi(MPI_Ibarrier(MPI_COMM_WORLD, barrier.data()), "MPI_Ibarrier");
   wait_all(barrier, operation);
   std::fflush(nullptr);
-  std::thread([exit_code] {
-    std::this_thread::sleep_for(seconds_for_finalize);
-    log::warning("MPI_Finalize has not ended within {} s; all is done, and this process ends without it",
-                 seconds_for_finalize.count());
-    _exit(exit_code);
-  }).detach();
+  try {
+    std::thread([exit_code] {
+      std::this_thread::sleep_for(seconds_for_finalize);
+      log::warning("MPI_Finalize has not ended within {} s; all is done, and this process ends without it",
+                   seconds_for_finalize.count());
+      _exit(exit_code);
+    }).detach();
+  } catch (const std::system_error&) {  // no thread: then it is left to MPI
+  }
 }
 
 }  // namespace
@@ -76,7 +81,7 @@ int run_main(int argc, char** argv, const std::function<int(MpiRuntime&, int arg
     } catch (const Error& e) {
       return fail(runtime, e.code(), e.what(), e.agreed());
     } catch (const std::exception& e) {
-      return fail(runtime, ExitCode::internal, e.what());
+      return fail(runtime, ExitCode::internal, reason_of(e).c_str());
     } catch (...) {
       return fail(runtime, ExitCode::internal, "an exception of unknown type");
     }

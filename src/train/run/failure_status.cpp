@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "src/base/log.h"
+#include "src/base/reason.h"
 #include "src/metrics/status.h"
 
 namespace octet {
@@ -55,7 +56,7 @@ int run_reporting_failure(const FailureContext& context, const std::function<int
   } catch (const std::exception& e) {
     const auto* error = dynamic_cast<const Error*>(&e);
     const ExitCode code = error == nullptr ? ExitCode::internal : error->code();
-    tell_failure(code, e.what(), error != nullptr && error->agreed());
+    tell_failure(code, reason_of(e), error != nullptr && error->agreed());
     try {
       if (after_report) after_report();
     } catch (const std::exception& more) {

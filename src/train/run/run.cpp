@@ -119,8 +119,7 @@ int train(RunConfig& config, const RunEnvironment& environment, const MemoryPlan
 
 }  // namespace
 
-int run_training(const RunConfig& configured, const RunEnvironment& environment) {
-  const StopSignal signal;
+int run_training(const RunConfig& configured, const RunEnvironment& environment, const StopSignal& signal) {
   const log::SharedWarnings shared;
   const MeshShape& shape = environment.mesh.shape();
   Device& device = environment.stream.device();

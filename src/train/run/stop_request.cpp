@@ -27,15 +27,23 @@ void on_signal(int signal) {
   if (seconds - ending_since > 1) _exit(128 + signal);
 }
 
+void install(int signal, struct sigaction* before) {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  sigaction(signal, &action, before);
+}
+
 }  // namespace
 
 StopSignal::StopSignal() : before_{} {
   received_signal = 0;
   ending_since = 0;
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;
-  for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &action, &before_[i]);
+  for (std::size_t i = 0; i < signals.size(); ++i) install(signals[i], &before_[i]);
+}
+
+void StopSignal::install_again() const {
+  for (const int signal : signals) install(signal, nullptr);
 }
 
 StopSignal::~StopSignal() {

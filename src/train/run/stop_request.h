@@ -14,8 +14,8 @@ namespace octet {
 
 /// SIGINT, SIGTERM and SIGUSR1 (which Slurm's --signal sends before a time limit) ask for an end at the next step
 /// boundary instead of killing the process. A SIGINT or SIGTERM more than a second after the first of them ends it at
-/// once: launchers may deliver one request twice. SIGUSR1 never does. Install once, before anything that takes long;
-/// the end of its life puts back what was there before.
+/// once: launchers may deliver one request twice. SIGUSR1 never does. Made once in the life of a run, before anything
+/// that takes long; the end of its life puts back what was there before.
 class StopSignal {
  public:
   StopSignal();
@@ -23,6 +23,8 @@ class StopSignal {
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
+  /// To be called when MPI has come up, which puts a handler of its own for SIGUSR1.
+  void install_again() const;
   /// Number of the first signal that arrived at this process, 0 for none.
   int received() const;
 
