@@ -98,9 +98,14 @@ void write_view(const std::string& checkpoint_directory) {
   if (::unlink(temporary.c_str()) != 0 && errno != ENOENT) {
     throw internal_error("checkpoints", "cannot remove {}: {}", temporary, std::strerror(errno));
   }
-  write_tensors(temporary, parse_manifest(manifest, manifest_path), self_hash(manifest));
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-    throw internal_error("checkpoints", "cannot rename {} to {}: {}", temporary, path, std::strerror(errno));
+  try {
+    write_tensors(temporary, parse_manifest(manifest, manifest_path), self_hash(manifest));
+    if (std::rename(temporary.c_str(), path.c_str()) != 0) {
+      throw internal_error("checkpoints", "cannot rename {} to {}: {}", temporary, path, std::strerror(errno));
+    }
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
   }
 }
 

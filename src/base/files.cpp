@@ -41,7 +41,7 @@ FileHandle open_to_write(const char* path, int flags) {
 
 Error not_written(std::string_view room, std::string_view what) {
   const int why = errno;
-  constexpr std::array wrong_paths = {EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, ELOOP, ENAMETOOLONG, ETXTBSY};
+  constexpr std::array wrong_paths = {EACCES, EPERM, ENOENT, ENOTDIR, EISDIR, ELOOP, ENAMETOOLONG, ETXTBSY};
   if (why == ENOTSUP) {  // of can_replace_file
     return usage_error(room, "{}: cannot be written: {}", what,
                        "it is no file that could be replaced by a whole one; expected the name of a file");

@@ -54,11 +54,12 @@ void ChunkEncoder::encode_lines(const Chunk& chunk, EncodedChunk& out) {
 }
 
 bool ChunkEncoder::encode_line(std::string_view line, EncodedChunk& out) {
-  if (is_blank(line)) return true;
+  // Before all else, also of blanks: what the reader did not read to its end may hold more lines.
   if (line.size() > static_cast<std::size_t>(options_.max_document)) {
     out.refused = {out.lines, fmt::format("is longer than --max-document {}", format_bytes(options_.max_document))};
     return false;
   }
+  if (is_blank(line)) return true;
   JsonLine::Result result = json_.parse(line);
   if (result == JsonLine::Result::bad_utf8) {
     const std::int64_t mended = mend_json(line, mended_);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -77,8 +78,8 @@ void cut_to(int file, std::int64_t size, const std::string& path) {
   if (::ftruncate(file, size) != 0) throw not_written("data", path);
 }
 
-/// Copies a file to an offset of another one.
-void copy_to(int to, std::int64_t offset, const std::string& from, const std::string& path) {
+/// Copies a file of so many bytes to an offset of another one.
+void copy_to(int to, std::int64_t offset, const std::string& from, std::int64_t bytes, const std::string& path) {
   const FileHandle source(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
   if (!source) throw usage_error("data", "cannot open {}: {}", from, std::strerror(errno));
   bool by_kernel = true;
@@ -86,15 +87,17 @@ void copy_to(int to, std::int64_t offset, const std::string& from, const std::st
   for (off64_t read_at = 0, write_at = offset;;) {
     if (by_kernel) {
       const ssize_t copied = ::copy_file_range(source.get(), &read_at, to, &write_at, std::size_t{1} << 30, 0);
-      if (copied == 0) return;
-      if (copied > 0 || errno == EINTR) continue;
+      if (copied == 0 && read_at == bytes) return;
+      if (copied > 0 || (copied < 0 && errno == EINTR)) continue;
+      // Some kernels and file systems copy nothing and call it success.
       constexpr std::array cannot = {EXDEV, EINVAL, ENOSYS, EOPNOTSUPP, EBADF};
-      if (std::ranges::find(cannot, errno) == cannot.end()) throw not_written("data", path);
+      if (copied < 0 && std::ranges::find(cannot, errno) == cannot.end()) throw not_written("data", path);
       by_kernel = false;
       block.resize(1 << 20);
     }
     const ssize_t got = ::pread(source.get(), block.data(), block.size(), read_at);
-    if (got == 0) return;
+    if (got == 0 && read_at == bytes) return;
+    if (got == 0) throw internal_error("data", "{}: ends after {} of {} bytes", from, read_at, bytes);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw usage_error("data", "cannot read {}: {}", from, std::strerror(errno));
     if (!write_all_at(to, write_at, block.data(), static_cast<std::size_t>(got))) throw not_written("data", path);
@@ -133,7 +136,7 @@ void TokenJoin::take_over(const PartIndex& part) const {
                       part.bin(), there, part.bytes(), part.prefix());
   }
   cut_to(bin_.get(), bytes_, path);
-  copy_to(bin_.get(), bytes_, part.bin(), path);
+  copy_to(bin_.get(), bytes_, part.bin(), part.bytes(), path);
   if (::fsync(bin_.get()) != 0 || !sync_folder_of(path)) throw not_written("data", path);
   if (::unlink(part.bin().c_str()) != 0) throw not_written("data", part.bin());
 }

@@ -112,7 +112,8 @@ void TokenFileWriter::create_files() {
   try {
     bin_ = create(bin_temporary(prefix_));
     // Locked before it is emptied: a second writer must not destroy what the first one has written.
-    if (::flock(bin_, LOCK_EX | LOCK_NB) != 0) {
+    // One that it has renamed since this one opened it is its file.
+    if (::flock(bin_, LOCK_EX | LOCK_NB) != 0 || !is_named(bin_, bin_temporary(prefix_))) {
       throw usage_error("data", "{} is being written by another process", bin_temporary(prefix_));
     }
     owns_files_ = true;

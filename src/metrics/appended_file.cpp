@@ -13,7 +13,7 @@ namespace octet {
 
 AppendedFile::AppendedFile(std::string path)
     : path_(std::move(path)), file_(open_to_write(path_.c_str(), O_WRONLY | O_APPEND)) {
-  if (!file_) throw usage_error("metrics", "{}: cannot be opened for writing: {}", path_, std::strerror(errno));
+  if (!file_) throw not_written("metrics", path_);
 }
 
 void AppendedFile::add(std::string_view record) {

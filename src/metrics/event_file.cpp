@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -124,7 +125,10 @@ double wall_time() {
 std::string make_path(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) throw usage_error("metrics", "{}: cannot be made: {}", folder, error.message());
+  if (error) {
+    errno = error.value();
+    throw not_written("metrics", folder);
+  }
   const std::string host = host_name();
   for (int n = 0;; ++n) {
     std::string path =

@@ -22,7 +22,7 @@ namespace {
 constexpr int most_tries = 100;  // of a claim; each next one means that another was faster
 
 /// Nothing where there is no such file. A network file system can lose a file between its name and its content when it
-/// is replaced (ESTALE): the name then leads to another one.
+/// is replaced (ESTALE): the name then leads to another one. One failed read (EIO) says little of a network's disk.
 std::optional<std::string> read_text(const std::string& path) {
   for (int tries = 0;; ++tries) {
     const FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -30,7 +30,7 @@ std::optional<std::string> read_text(const std::string& path) {
     std::array<char, 4096> text{};  // a record has a few hundred bytes
     const ssize_t n = file ? ::read(file.get(), text.data(), text.size()) : -1;
     if (n >= 0) return std::string(text.data(), static_cast<std::size_t>(n));
-    if ((errno != ESTALE && errno != EINTR) || tries == 10) {
+    if ((errno != ESTALE && errno != EINTR && errno != EIO) || tries == 10) {
       throw internal_error("owner", "{}: cannot be read: {}", path, std::strerror(errno));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

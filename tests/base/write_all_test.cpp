@@ -91,6 +91,8 @@ TEST(NotWritten, TellsAFullDiskFromAWrongPath) {
   EXPECT_EQ(not_written("data", "x.bin").code(), ExitCode::internal);
   errno = EDQUOT;
   EXPECT_EQ(not_written("data", "x.bin").code(), ExitCode::internal);
+  errno = EROFS;  // a file system whose disk fails becomes read-only
+  EXPECT_EQ(not_written("data", "x.bin").code(), ExitCode::internal);
   errno = EACCES;
   const Error wrong = not_written("data", "--output x");
   EXPECT_EQ(wrong.code(), ExitCode::usage);

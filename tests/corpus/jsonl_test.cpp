@@ -104,6 +104,9 @@ TEST_F(Jsonl, ARecordThatIsTooLongIsRefusedAlsoOutOfABomb) {
   EXPECT_EQ(prepared(line, at_most(5012)).counts.kept.documents, 1);
   EXPECT_HAS(refusal("\n" + line, at_most(5011)), "a.jsonl:2: is longer than --max-document 4.9 KiB");
 
+  const std::string blanks(300'000, ' ');  // more than is read at once
+  EXPECT_HAS(refusal(line + blanks + "\n" + line, at_most(100'000)), "a.jsonl:2: is longer than --max-document");
+
   write_bytes(folder_ / "bomb.jsonl", "{\"text\": \"" + std::string(8 << 20, 'x'));
   PrepareOptions o = options({packed(folder_ / "bomb.jsonl", "zstd", ".zst")});
   o.max_document = 1 << 20;

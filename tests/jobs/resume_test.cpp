@@ -166,6 +166,23 @@ TEST(Resuming, AFinishedRunHasNothingLeftToDo) {
   }
 }
 
+TEST(Resuming, AFinishedRunKeepsFewerCheckpointsWhenItIsToldTo) {
+  TrainedRun run = train(2, "--train.steps 8 --checkpoint.interval 2 --checkpoint.keep 4");
+  ASSERT_EQ(steps_of(run), (std::vector<std::int64_t>{8, 6, 4, 2})) << run.result.all();
+  run = train_in(run.directory, 2, "--train.steps 8 --checkpoint.interval 2 --checkpoint.keep 2");
+  EXPECT_EQ(run.result.exit_code, 0) << run.result.all();
+  EXPECT_EQ(steps_of(run), (std::vector<std::int64_t>{8, 6}));
+}
+
+TEST(Resuming, ARequestToStopThatAFinishedRunGotIsNotForALaterStart) {
+  TrainedRun run = train(1, ten_steps);
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  write_bytes(run.file("stop"), "");
+  run = train_in(run.directory, 1, ten_steps);
+  EXPECT_EQ(run.result.exit_code, 0) << run.result.all();
+  EXPECT_FALSE(run.has("stop"));
+}
+
 /// Exit code 64 with one message that has these parts; the run's files are as they were.
 void expect_refused(const std::string& directory, const std::string& arguments, const std::vector<std::string>& parts) {
   SCOPED_TRACE(arguments);
@@ -320,6 +337,8 @@ TEST(BeginningAgain, AnotherRunAFinishedOneAndAnUnknownOneAreRefused) {
   expect_refused(killed.directory, more, {"holds a run already", "no checkpoint", "no config.yaml"});
   const TrainedRun unsaved = train(2, "--train.steps 2");
   expect_refused(unsaved.directory, "--train.steps 3", {"holds a run already", "it is finished"});
+  fs::remove(unsaved.file("metrics.jsonl"));
+  expect_refused(unsaved.directory, "--train.steps 3", {"holds a run already (status.json)", "it is finished"});
 }
 
 TEST(Resuming, WithAllowedChangesIsSaidLoudly) {

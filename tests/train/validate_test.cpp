@@ -22,6 +22,9 @@ TEST(Validate, ChecksValuesSetInMemory) {
   c.optimizer.lr = std::numeric_limits<double>::quiet_NaN();
   expect_parts(message_of([&] { validate(c); }), {"optimizer.lr = nan", ">= 0"});
   c = sample();
+  c.optimizer.clip_norm = 1e-50;  // 0 in fp32, which would be no clipping
+  expect_parts(message_of([&] { validate(c); }), {"optimizer.clip_norm = 1e-50", "at least 1e-30"});
+  c = sample();
   c.schedule.kind = static_cast<ScheduleKind>(3);
   expect_parts(message_of([&] { validate(c); }), {"schedule.kind = ", "constant, wsd, cosine"});
   c = sample();

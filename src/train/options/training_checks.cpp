@@ -30,6 +30,9 @@ void check_schedule(const RunConfig& c, const Origins& at) {
 
 void check_optimizer(const RunConfig& c, const Origins& at) {
   const OptimizerConfig& o = c.optimizer;
+  if (o.clip_norm > 0 && o.clip_norm < 1e-30) {
+    throw refuse(at, "optimizer.clip_norm", o.clip_norm, "expected 0 (no clipping) or at least 1e-30");
+  }
   const bool of_gpu = c.device == DeviceType::cuda;
   const bool has_effect = of_gpu && o.beside_forward != AutoBool::no;
   const char* why = of_gpu ? "optimizer.beside_forward = false" : "device = cpu";

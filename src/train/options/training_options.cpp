@@ -121,7 +121,9 @@ void declare_optimizer(Schema& schema, OptimizerConfig& c) {
   schema.add("weight_decay", c.weight_decay)
       .at_least(0)
       .help("Decoupled weight decay, multiplied by the learning rate.");
-  schema.add("clip_norm", c.clip_norm).at_least(0).help("Largest global gradient norm. 0: no clipping.");
+  schema.add("clip_norm", c.clip_norm)
+      .at_least(0)
+      .help("Largest global gradient norm. 0: no clipping; else at least 1e-30, which fp32 can tell from 0.");
   schema.add("no_decay", c.no_decay)
       .help("Parameters without weight decay, by any part of their names. Empty: all decay, as in torchtitan.");
   schema.add_choice("beside_forward", c.beside_forward)

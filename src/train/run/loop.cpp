@@ -102,6 +102,8 @@ class Loop {
 
   int run() {
     if (first_ > parts_.config.train.steps) {
+      parts_.checkpoints.finish_pending();  // fewer may have to be kept than an earlier start kept
+      take_stop_file_away();
       parts_.log.end("finished", "all steps done", 0, done_);
       return 0;
     }
@@ -224,15 +226,20 @@ class Loop {
     during_checkpoint(
         [&] { worth ? parts_.checkpoints.finish(done_, result.loss) : parts_.checkpoints.finish_pending(); });
     parts_.log.add_time(parts_.trainer.clock().take(), 0);
-    if (ending.stop != StopReason::none) {
-      parts_.log.directory().owner.verify();  // the stop file may be meant for another
-      parts_.stop.honoured();
-      if (parts_.checkpoints.on() && !parts_.checkpoints.newest().empty()) ending.exit_code = ExitCode::resumable;
+    if (keeps) take_stop_file_away();
+    if (ending.stop != StopReason::none && parts_.checkpoints.on() && !parts_.checkpoints.newest().empty()) {
+      ending.exit_code = ExitCode::resumable;
     }
     tell_shared_warnings(parts_.environment.control);
     const int code = static_cast<int>(ending.exit_code);
     parts_.log.end(ending.state, ending.reason, code, done_);
     return code;
+  }
+
+  /// A run that has come to its end, by whatever way, leaves no request for one to the next start.
+  void take_stop_file_away() {
+    parts_.log.directory().owner.verify();  // it may be meant for another
+    parts_.stop.honoured();
   }
 
   const LoopParts& parts_;

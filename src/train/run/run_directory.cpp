@@ -23,9 +23,9 @@ namespace fs = std::filesystem;
 
 Error refuse_used(const RunDirectory& run, const char* why) {
   return usage_error("train",
-                     "run.dir = {}: holds a run already (metrics.jsonl) and no checkpoint from which it could go on; "
+                     "run.dir = {}: holds a run already ({}) and no checkpoint from which it could go on; "
                      "{}; choose another directory (docs/problems.md, \"The run directory holds a run\")",
-                     run.path, why);
+                     run.path, checkpoint::is_there(run.metrics()) ? "metrics.jsonl" : "status.json", why);
 }
 
 /// A start that ended before its first checkpoint is begun again when it was of this run: a job that is requeued must
@@ -57,14 +57,19 @@ void check_begins_again(const RunDirectory& run, const RunConfig& config) {
 /// What the run does with what is in the directory; throws where that is not what checkpoint.resume asks for.
 void decide(RunDirectory& run, const RunConfig& config) {
   const Resume resume = config.checkpoint.resume;
-  const bool used = checkpoint::is_there(run.metrics());
+  const auto status = read_status(run.status());
+  const bool finished = status && status->state == "finished";
+  const bool used = checkpoint::is_there(run.metrics()) || finished;
   const bool saved =
       checkpoint::is_there(run.checkpoints()) && !checkpoint::list_checkpoints(run.checkpoints()).empty();
   if (resume == Resume::never && (used || saved)) {
     throw usage_error("train",
                       "run.dir = {}: holds a run already ({}); choose another directory{} (docs/problems.md, \"The run "
                       "directory holds a run\")",
-                      run.path, used ? "metrics.jsonl" : "checkpoints",
+                      run.path,
+                      finished ? "status.json"
+                      : used   ? "metrics.jsonl"
+                               : "checkpoints",
                       saved ? ", or go on with --checkpoint.resume auto" : "");
   }
   if (resume == Resume::must && !saved) {

@@ -1,0 +1,71 @@
+// What the system's calls may do when they do not fail: copy nothing and say it is done, or give a lock to a file that
+// has another name by then. The calls are this program's own here, and the system's where no test asks for more.
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "src/base/error.h"
+#include "src/data/token_join.h"
+#include "tests/data/support.h"
+
+namespace {
+
+bool copies_nothing = false;
+std::function<void()> before_lock;
+
+}  // namespace
+
+extern "C" ssize_t copy_file_range(int from, off64_t* from_at, int to, off64_t* to_at, size_t size,
+                                   unsigned int flags) {
+  if (copies_nothing) return 0;
+  return syscall(SYS_copy_file_range, from, from_at, to, to_at, size, flags);
+}
+
+extern "C" int flock(int file, int operation) noexcept {
+  if (before_lock) std::exchange(before_lock, nullptr)();
+  return static_cast<int>(syscall(SYS_flock, file, operation));
+}
+
+namespace octet {
+namespace {
+
+TEST(TokenJoin, ACopyOfNothingIsNoCopy) {
+  const test::TempFolder folder;
+  for (const char* part : {"one", "two"}) {
+    test::write_tokens(folder / part, 1000, TokenType::u16, [](std::int64_t i) { return i + 7; });
+  }
+  copies_nothing = true;
+  {
+    TokenJoin join(folder / "whole");
+    join.take(folder / "one");
+    join.take(folder / "two");
+    join.finish();
+  }
+  copies_nothing = false;
+  const TokenFile whole(folder / "whole");
+  ASSERT_EQ(whole.tokens(), 2000);
+  std::vector<std::int32_t> ids(2000);
+  whole.read(0, ids, 2000);
+  for (std::int64_t i = 0; i < 2000; ++i) ASSERT_EQ(ids[static_cast<std::size_t>(i)], i % 1000 + 7);
+}
+
+TEST(TokenFileWriter, ASecondOneLeavesWhatTheFirstOneHasJustCommitted) {
+  const test::TempFolder folder;
+  auto first = std::make_unique<TokenFileWriter>(folder / "x", TokenType::u8);
+  first->append(std::vector<std::int32_t>{1, 2, 3});
+  first->end_document();
+  before_lock = [&] {  // the second one has opened the file, and has no lock yet
+    first->finish();
+    first.reset();
+  };
+  EXPECT_HAS(test::error_of([&] { TokenFileWriter(folder / "x", TokenType::u8); }), "written by another process");
+  EXPECT_EQ(TokenFile(folder / "x").tokens(), 3);
+}
+
+}  // namespace
+}  // namespace octet
