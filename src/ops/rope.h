@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "src/ops/context.h"
-#include "src/ops/row_documents.h"
 #include "src/ops/produced.h"
+#include "src/ops/row_documents.h"
 #include "src/tensor/tensor.h"
 
 namespace octet {
