@@ -1,5 +1,7 @@
 #include "checkpoints/offline_writer.h"
 
+#include <filesystem>
+
 #include "checkpoints/durable.h"
 #include "checkpoints/hash.h"
 #include "checkpoints/read_file.h"
@@ -41,6 +43,23 @@ void write_file_of(const std::string& folder, int writer, const std::vector<Part
   manifest.files.push_back(std::move(file));
 }
 
+/// A run would look past one that has another name in its folder, and begin from nothing.
+void check_name(const std::string& directory, std::int64_t step) {
+  namespace fs = std::filesystem;
+  const auto named = step_of(directory);
+  if (named && *named != step) {
+    throw usage_error("checkpoints", "{}: this is a checkpoint of step {}; expected {} or a name of another form",
+                      directory, step, directory_name(step));
+  }
+  const fs::path path = fs::absolute(directory).lexically_normal();
+  const fs::path folder = path.has_filename() ? path.parent_path() : path.parent_path().parent_path();
+  if (!named && folder.filename() == "checkpoints") {
+    throw usage_error("checkpoints",
+                      "{}: no run finds a checkpoint of that name in its folder checkpoints; expected {}", directory,
+                      (folder / directory_name(step)).string());
+  }
+}
+
 }  // namespace
 
 std::vector<std::vector<Part>> plan_writers(const std::vector<StoredTensor>& tensors, int writers, std::int64_t most) {
@@ -59,10 +78,7 @@ std::vector<std::vector<Part>> plan_writers(const std::vector<StoredTensor>& ten
 Manifest write_checkpoint(const std::string& directory, const RunState& state, const std::vector<StoredTensor>& tensors,
                           const std::vector<std::vector<Part>>& plan, const PartSource& source,
                           const ByteProgress& progress, const std::vector<PlainFile>& plain) {
-  if (const auto named = step_of(directory); named && *named != state.step) {
-    throw usage_error("checkpoints", "{}: this is a checkpoint of step {}; expected {} or a name of another form",
-                      directory, state.step, directory_name(state.step));
-  }
+  check_name(directory, state.step);
   std::int64_t needed = bytes_with_metadata(tensors, count_parts(plan));
   for (const PlainFile& file : plain) needed += std::ssize(file.bytes);
   PendingDirectory pending(directory, needed);

@@ -15,6 +15,7 @@
 #include "src/comm/watchdog.h"
 #include "src/metrics/status.h"
 #include "src/train/options/settings_check.h"
+#include "src/train/run/misplaced_checkpoint.h"
 
 namespace octet {
 namespace {
@@ -72,6 +73,7 @@ void decide(RunDirectory& run, const RunConfig& config) {
                                : "checkpoints",
                       saved ? ", or go on with --checkpoint.resume auto" : "");
   }
+  if (!saved) refuse_misplaced_checkpoint(run.path, run.checkpoints());
   if (resume == Resume::must && !saved) {
     throw usage_error("train", "checkpoint.resume = must: there is no checkpoint in {}", run.checkpoints());
   }

@@ -1,0 +1,75 @@
+// A checkpoint where no run looks for it, and an init.from beside one: nothing begins from other weights than meant.
+#include "tests/jobs/saved.h"
+
+namespace octet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string tool = OCTET_BIN_DIR "/octet checkpoint ";
+
+/// A checkpoint of step 20, and the folder that it was exported to.
+std::string whole() {
+  return checkpoints_of(saved_run()).front();
+}
+const std::string& folder() {
+  static const std::string made = [] {
+    const CommandResult r = in_workplace(tool + "export " + saved_run().directory + " of-saved");
+    if (r.exit_code != 0) throw std::runtime_error(r.all());
+    return std::string("of-saved");
+  }();
+  return made;
+}
+
+TEST(MisplacedCheckpoint, IsNotWrittenIntoAFolderOfCheckpoints) {
+  for (const char* name : {"step-0", "foo", "step-00000000", "step-0/"}) {
+    SCOPED_TRACE(name);
+    const std::string run = new_run_directory(), there = run + "/checkpoints/";
+    const CommandResult import = in_workplace(fmt::format("{}import {} {}{}", tool, folder(), there, name));
+    EXPECT_EQ(import.exit_code, 64) << import.all();
+    EXPECT_HAS(import.err, "no run finds a checkpoint of that name in its folder checkpoints; expected ");
+    EXPECT_HAS(import.err, there + "step-000000");
+    const CommandResult copy = in_workplace(fmt::format("{}reshard {} {}{} --writers 2", tool, whole(), there, name));
+    EXPECT_EQ(copy.exit_code, 64) << copy.all();
+    EXPECT_HAS(copy.err, there + "step-000020");
+    EXPECT_FALSE(fs::exists(workplace() / run));
+  }
+  const CommandResult elsewhere = in_workplace(tool + "import " + folder() + " archive/step-0");
+  EXPECT_EQ(elsewhere.exit_code, 0) << elsewhere.all();
+}
+
+/// A run directory that has a copy of the checkpoint under that name.
+std::string with_copy_at(const std::string& name) {
+  std::string run = new_run_directory();
+  const fs::path to = workplace() / (run + "/" + name);
+  fs::create_directories(to);
+  fs::copy(whole(), to, fs::copy_options::recursive);
+  return run;
+}
+
+TEST(MisplacedCheckpoint, RefusesTheStart) {
+  for (const char* name : {"checkpoints/step-20", "checkpoints/foo", "checkpoints/step-00000020", "", "step-000020"}) {
+    SCOPED_TRACE(name);
+    const std::string run = with_copy_at(name);
+    for (const char* resume : {"auto", "must", "never"}) {
+      const TrainedRun start = train_in(run, 2, std::string("--checkpoint.resume ") + resume);
+      EXPECT_EQ(start.result.exit_code, 64) << start.result.all();
+      EXPECT_HAS(start.result.err, run + (*name == '\0' ? "" : "/") + name + " holds one, which no run finds there");
+      EXPECT_HAS(start.result.err, "expected " + run + "/checkpoints/step-000020");
+      EXPECT_FALSE(start.has("metrics.jsonl"));
+    }
+  }
+}
+
+TEST(MisplacedCheckpoint, IsNoneThatOctetLeavesUnfinishedOrSetsAside) {
+  for (const char* name : {"checkpoints/step-000020.tmp", "checkpoints/step-000020.node-7-1.tmp",
+                           "checkpoints/step-000020.damaged", "checkpoints/.trash", "step-000020.tmp", "saved"}) {
+    SCOPED_TRACE(name);
+    const TrainedRun start = train_in(with_copy_at(name), 1, "--train.steps 1");
+    EXPECT_EQ(start.result.exit_code, 0) << start.result.all();
+    EXPECT_EQ(start.losses().size(), 1u);
+  }
+}
+
+}  // namespace
+}  // namespace octet::test
