@@ -71,5 +71,34 @@ TEST(MisplacedCheckpoint, IsNoneThatOctetLeavesUnfinishedOrSetsAside) {
   }
 }
 
+TEST(Origin, OfAStepThatIsDoneStaysThatOfTheCheckpoint) {
+  const std::string saving = "--checkpoint.interval 1 --train.steps ";
+  const TrainedRun run = train(1, saving + "2 --init.from " + folder());
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  // A chain of jobs gives the same again; another start gives none.
+  for (const auto& [steps, given] : {std::pair("3", " --init.from " + folder()), {"4", ""}}) {
+    const TrainedRun on = train_in(run.directory, 1, saving + steps + given);
+    ASSERT_EQ(on.result.exit_code, 0) << on.result.all();
+    EXPECT_EQ(on.result.err.find("init.from"), std::string::npos) << on.result.err;
+  }
+  const TrainedRun other = train_in(run.directory, 2, saving + "5 --init.from another");
+  ASSERT_EQ(other.result.exit_code, 0) << other.result.all();
+  EXPECT_EQ(occurrences(other.result.err, "init.from = another is not read: the run goes on from "), 1);
+  EXPECT_HAS(other.result.err, "step-000004, and init.from = " + folder() + " stays, as it says there");
+  EXPECT_HAS(read_bytes(run.file("config.yaml")), "from: " + folder() + "\n");
+  ASSERT_EQ(steps_of(other).front(), 5);
+  EXPECT_HAS(checkpoint::read_manifest(checkpoints_of(other).front()).state.config, "from: " + folder() + "\n");
+}
+
+TEST(Origin, OfAnImportedCheckpointIsNotToldTwice) {
+  const std::string run = new_run_directory();
+  ASSERT_EQ(in_workplace(tool + "import " + folder() + " " + run + "/checkpoints/step-000000").exit_code, 0);
+  const TrainedRun refused = train_in(run, 1, "--train.steps 2 --init.from " + folder());
+  EXPECT_EQ(refused.result.exit_code, 64) << refused.result.all();
+  EXPECT_HAS(refused.result.err, "step-000000: is a checkpoint of step 0, with weights of its own (init.from = \"\" ");
+  EXPECT_HAS(refused.result.err, "there, " + folder() + " now); leave out init.from to begin with it");
+  EXPECT_EQ(train_in(run, 1, "--train.steps 2").result.exit_code, 0);
+}
+
 }  // namespace
 }  // namespace octet::test

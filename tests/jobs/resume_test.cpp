@@ -248,6 +248,23 @@ TEST(Resuming, AnotherTrainingIsRefused) {
   EXPECT_HAS(moved.result.err, "train.steps 10 -> 20");
 }
 
+TEST(Resuming, OtherDataAreRefusedByTheNamesOfAllSources) {
+  const auto copy_data = [](const std::string& from, const std::string& to) {
+    for (const char* end : {".bin", ".idx"}) {
+      write_bytes(workplace() / ("data/" + to + end), read_bytes(workplace() / ("data/" + from + end)));
+    }
+  };
+  copy_data("text", "second");
+  const std::string both = ten_steps + " --data.train '[data/text, data/second]' ";
+  const std::string directory = copy_of(finished(1, both)).directory;
+  copy_data("text", "changed");
+  std::string tokens = read_bytes(workplace() / "data/changed.bin");
+  tokens[5] = tokens[5] == 'a' ? 'b' : 'a';
+  write_bytes(workplace() / "data/changed.bin", tokens);
+  expect_refused(directory, ten_steps + " --data.train '[data/text, data/changed]' ",
+                 {"of data.train = data/text, data/changed (files, weights) and its order"});
+}
+
 TEST(Resuming, ADamagedCheckpointIsNamedAndTheOneBeforeServes) {
   const std::string arguments = "--train.steps 12 --checkpoint.interval 5";
   TrainedRun run = copy_of(finished(2, arguments));

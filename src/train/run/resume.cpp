@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <utility>
 
 #include "checkpoints/restore.h"
 #include "src/base/log.h"
+#include "src/base/options/text.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/watchdog.h"
 #include "src/data/data_stages.h"
@@ -45,10 +47,34 @@ void check_data(const checkpoint::RunState& state, const RunConfig& then, const 
   }
   const std::uint64_t fingerprint = sampler.fingerprint_of(then.data);
   if (state.data_fingerprint != fingerprint) {
+    std::vector<std::string> paths;
+    for (const DataSource& source : config.data.train) paths.push_back(source.path);
     throw usage_error("train",
                       "{}: the data are not the same: fingerprint {:016x} there, {:016x} now, of data.train = {} "
                       "(files, weights) and its order; the run can only go on with the same",
-                      directory, state.data_fingerprint, fingerprint, config.data.train.front().path);
+                      directory, state.data_fingerprint, fingerprint, joined(paths));
+  }
+}
+
+/// Where the weights of a run came from stays what its checkpoint says, whatever init.from says now: that is not read.
+/// A chain of jobs passes the same again and again. Of a checkpoint of no step the given one may be meant.
+void keep_origin(RunConfig& config, const checkpoint::RunState& state, const std::string& directory) {
+  RunConfig blank = config;
+  blank.init.from.clear();
+  const std::string given = std::exchange(config.init.from, stored_config(state.config, directory, blank).init.from);
+  const std::string& there = config.init.from;
+  if (given.empty() || given == there) return;
+  const char* const shown = there.empty() ? "\"\"" : there.c_str();
+  if (state.step == 0) {
+    throw usage_error(
+        "train",
+        "{}: is a checkpoint of step 0, with weights of its own (init.from = {} there, {} now); leave out "
+        "init.from to begin with it, or choose another run.dir to begin with {}",
+        directory, shown, given, given);
+  }
+  if (log::rank() == 0) {
+    log::warning("init.from = {} is not read: the run goes on from {}, and init.from = {} stays, as it says there",
+                 given, directory, shown);
   }
 }
 
@@ -111,6 +137,7 @@ StartingPoint resume(RunConfig& config, const RunEnvironment& environment, const
   if (!found) throw usage_error("train", "{}: its checkpoints are gone", run.checkpoints());
   const checkpoint::RunState& state = found->manifest.state;
 
+  keep_origin(config, state, found->directory);
   std::vector<std::string> unknown;
   const auto changes = check_settings(state.config, found->directory, config, unknown);
   go_on_with_data(config, state, trainer, found->directory);

@@ -16,6 +16,7 @@
 #include "src/data/token_file.h"
 #include "src/model/step_costs.h"
 #include "src/train/health/device_health.h"
+#include "src/train/options/run_options.h"
 #include "src/train/plan/memory_plan.h"
 #include "src/train/run/library_plans.h"
 #include "src/train/run/loop.h"
@@ -58,11 +59,19 @@ std::vector<std::string> token_files(const DataConfig& data) {
   return paths;
 }
 
+/// config.yaml, with the init.from of the checkpoint that the run goes on from.
+std::string config_text(const RunConfig& configured, const RunConfig& config, const RunEnvironment& environment) {
+  if (configured.init.from == config.init.from) return environment.resolved_yaml;
+  RunConfig kept = configured;
+  kept.init.from = config.init.from;
+  return to_yaml(kept);
+}
+
 /// Writes what the directory of a run holds from its start on.
-void fill_run_directory(const RunConfig& config, const RunEnvironment& environment, const Trainer& trainer,
-                        const StartingPoint& from) {
+void fill_run_directory(const RunConfig& configured, const RunConfig& config, const RunEnvironment& environment,
+                        const Trainer& trainer, const StartingPoint& from) {
   const RunDirectory& directory = environment.directory;
-  write_run_directory(directory, environment.resolved_yaml, environment.control);
+  write_run_directory(directory, config_text(configured, config, environment), environment.control);
   write_bindings(environment);
   const std::string& made_data = config.data.history.tokenizer;
   if (environment.control.rank() != 0 || made_data.empty()) return;
@@ -71,13 +80,13 @@ void fill_run_directory(const RunConfig& config, const RunEnvironment& environme
 }
 
 /// From the trainer's first weights to the last step.
-int train(RunConfig& config, const RunEnvironment& environment, const MemoryPlan& plan,
+int train(const RunConfig& configured, RunConfig& config, const RunEnvironment& environment, const MemoryPlan& plan,
           const std::string& recompute_table, const StopSignal& signal, Trainer& trainer,
           const DataIdentity& identity) {
   Communicator& control = environment.control;
   const RunDirectory& directory = environment.directory;
   const StartingPoint from = resume(config, environment, directory, trainer);
-  fill_run_directory(config, environment, trainer, from);
+  fill_run_directory(configured, config, environment, trainer, from);
   RunLog log(config, environment, directory, from);
   FailureStatus& failure = *environment.failure;
   failure.done() = from.step;
@@ -153,7 +162,7 @@ int run_training(const RunConfig& configured, const RunEnvironment& environment,
     const DataIdentity identity = identify_data(trainer->sampler(), environment.control);
     config.data.history.tokenizer = tokenizer_text(identity);
     check_token_ranges(trainer->sampler(), environment.directory, environment.control);
-    return train(config, environment, plan, recompute, signal, *trainer, identity);
+    return train(configured, config, environment, plan, recompute, signal, *trainer, identity);
   });
 }
 
