@@ -64,6 +64,12 @@ void HuggingFaceModel::open_files(const std::string& directory) {
   std::set<std::string> names;
   if (fs::exists(folder / index_name, error)) {
     names = files_of_index(folder / index_name);
+    if (!names.contains(single_name) && fs::exists(folder / single_name, error)) {
+      throw usage_error("checkpoints",
+                        "{}: has both {} and {}, which does not name it: which weights are meant is not known; remove "
+                        "the one that is not",
+                        directory, single_name, index_name);
+    }
   } else if (fs::exists(folder / single_name, error)) {
     names = {single_name};
   } else {

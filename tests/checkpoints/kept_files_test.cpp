@@ -107,5 +107,11 @@ TEST_F(KeptFiles, IdsAreOneOrSeveralOrNone) {
   EXPECT_HAS(error_of([&] { of(R"({"pad_token_id": [2]})"); }), "pad_token_id");
 }
 
+
+TEST_F(KeptFiles, WeightsThatStandThereTwiceAreRefused) {
+  put("model.safetensors", "older weights");
+  EXPECT_HAS(error_of([&] { const HuggingFaceModel model(root_ / "folder"); }),
+             "has both model.safetensors and model.safetensors.index.json, which does not name it");
+}
 }  // namespace
 }  // namespace octet::checkpoint
