@@ -316,6 +316,33 @@ TEST_F(CheckpointCommand, ADamagedNewestOfARunIsPassedOver) {
   expect(64, "export " + run() + " " + (folder_ / "none"), {"has 0 whole checkpoints, and 1 is asked for"});
 }
 
+// That says nothing of what is stored there, so no older one is taken in its place.
+TEST_F(CheckpointCommand, ANewestOfARunThatCannotBeReadIsNotPassedOver) {
+  const std::string out = folder_ / "out", unread = at(30) + ": cannot be read";
+  const auto refuses = [&](const std::string& name) {
+    fs::remove(at(30) + "/" + name);
+    fs::create_symlink(name, at(30) + "/" + name);  // too many levels of links
+    for (const char* options : {"", " --average 2"}) expect(70, "export " + run() + " " + out + options, {unread});
+    expect(70, "reshard " + run() + " " + out + " --writers 2", {unread});
+    const std::string list = expect(0, "list " + run(), {name + " cannot be read: Too many levels"});
+    EXPECT_EQ(occurrences(list, "damaged"), 0);
+    EXPECT_EQ(occurrences(list, "committed"), 2);
+    EXPECT_FALSE(fs::exists(out));
+  };
+  refuses("writer-00000.h5");
+  expect(70, "export " + at(30) + " " + out, {unread + " and was not used"});
+  refuses("manifest.json");
+  expect(70, "export " + at(30) + " " + out, {"cannot read " + at(30) + "/manifest.json"});
+  expect(0, "export " + at(20) + " " + out);
+}
+
+TEST_F(CheckpointCommand, AnImportHasNoLoss) {
+  const std::string in = folder_ / "exported", imported = folder_ / "imported/step-000000";
+  expect(0, "export " + run() + " " + in);
+  expect(0, "import " + in + " " + imported);
+  EXPECT_HAS(expect(0, "show " + imported), "loss         -\n");
+  EXPECT_EQ(expect(0, "list " + (folder_ / "imported")).find("0.0000"), std::string::npos);
+}
 TEST_F(CheckpointCommand, TheMeanOfARunThatChangedMaxPositions) {
   const auto tensors = checkpoint::training_tensors(checkpoint::test::small_model());
   checkpoint::RunState state = checkpoint::test::small_state(40);

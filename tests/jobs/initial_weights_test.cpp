@@ -177,6 +177,17 @@ TEST(InitialWeights, AreThoseOfTheNewestWholeCheckpointOfARun) {
   }
 }
 
+TEST(InitialWeights, ThatCannotBeReadAreNotThoseOfAnOlderCheckpoint) {
+  const std::string run = new_run_directory(), checkpoints = workplace() / (run + "/checkpoints/");
+  std::filesystem::create_directories(fmt::format("{}step-000030", checkpoints));
+  std::filesystem::copy(checkpoints_of(origin().run).front(), fmt::format("{}step-000020", checkpoints),
+                        std::filesystem::copy_options::recursive);
+  std::filesystem::create_symlink("manifest.json", fmt::format("{}step-000030/manifest.json", checkpoints));
+  const CommandResult dry =
+      in_workplace(fmt::format("{} run.yaml --dry-run --ranks 1 --init.from {}", octet_train, run));
+  EXPECT_EQ(dry.exit_code, 70) << dry.all();
+  EXPECT_HAS(dry.err, "step-000030/manifest.json: Too many levels of symbolic links");
+}
 TEST(InitialWeights, ADryRunLooksAtTheFolder) {
   const std::string dry = octet_train + " run.yaml --dry-run --ranks 2 --init.from ";
   const CommandResult good = in_workplace(dry + origin().folder), bad = in_workplace(dry + "nowhere");

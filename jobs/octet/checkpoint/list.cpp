@@ -1,7 +1,8 @@
-#include <cmath>
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
+#include "checkpoints/read_file.h"
 #include "checkpoints/restore.h"
 #include "checkpoints/unknown_format.h"
 #include "checkpoints/verification.h"
@@ -20,11 +21,19 @@ constexpr std::string_view list_usage =
     "Lists the checkpoints of a run, newest first: step, time of the commit (UTC), size, loss and state. It reads the\n"
     "manifests and the sizes of files; \"octet checkpoint verify\" reads every byte.\n"
     "States: committed; of a version, or with a key, that this program does not know, as a newer Octet writes it;\n"
-    "damaged, with what is wrong; unfinished, left by a write that never ended (a run that starts removes it).\n";
+    "damaged, with what is wrong; cannot be read, which may be whole; unfinished, left by a write that never ended (a\n"
+    "run that starts removes it).\n";
 
 void print_row(const std::string& step, const std::string& time, const std::string& size, const std::string& loss,
                const std::string& state) {
   log::out("{:>9}  {:<19}  {:>10}  {:>8}  {}", step, time, size, loss, state);
+}
+
+/// A file that cannot be looked at is no damage, and its own text says so.
+std::string state_of(const std::vector<checkpoint::Damage>& wrong) {
+  const auto damaged = std::ranges::find(wrong, ExitCode::usage, &checkpoint::Damage::code);
+  const checkpoint::Damage& first = damaged == wrong.end() ? wrong.front() : *damaged;
+  return fmt::format("{}{} {}", damaged == wrong.end() ? "" : "damaged: ", first.file, first.what);
 }
 
 void print_checkpoint(const std::string& directory) {
@@ -35,16 +44,19 @@ void print_checkpoint(const std::string& directory) {
   } catch (const checkpoint::UnknownFormat& format) {
     print_row(step, time_of(directory), "?", "?", format.reason());
     return;
+  } catch (const checkpoint::ReadError& error) {
+    const bool absent = error.code() == ExitCode::usage;
+    print_row(step, time_of(directory), "?", "?",
+              fmt::format("{}{} {}", absent ? "damaged: " : "", checkpoint::manifest_name,
+                          absent ? "is missing" : "cannot be read: " + error.reason()));
+    return;
   } catch (const Error& error) {
     print_row(step, time_of(directory), "?", "?", fmt::format("damaged: {}", error.what()));
     return;
   }
   const auto damage = checkpoint::find_missing(directory, manifest);
-  const std::string state =
-      damage.empty() ? "committed" : fmt::format("damaged: {} {}", damage.front().file, damage.front().what);
-  const double loss = manifest.state.loss;
-  print_row(step, time_of(directory), format_bytes(bytes_of(manifest)),
-            std::isfinite(loss) ? fmt::format("{:.4f}", loss) : "-", state);
+  const std::string state = damage.empty() ? "committed" : state_of(damage);
+  print_row(step, time_of(directory), format_bytes(bytes_of(manifest)), loss_text(manifest.state, 4), state);
 }
 
 std::set<std::string> unfinished(const std::string& folder) {

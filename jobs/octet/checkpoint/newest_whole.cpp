@@ -1,3 +1,5 @@
+#include <filesystem>
+
 #include "checkpoints/unknown_format.h"
 #include "checkpoints/verification.h"
 #include "jobs/octet/checkpoint/tool.h"
@@ -21,6 +23,17 @@ void check_same_model(const OpenCheckpoint& a, const OpenCheckpoint& b) {
                     b.directory, first.key, first.there, first.here);
 }
 
+bool is_gone(const std::string& path) {
+  std::error_code error;
+  return !std::filesystem::exists(std::filesystem::symlink_status(path, error));
+}
+
+/// What cannot be read today may be whole: an older one must not be taken for the newest in silence.
+Error unreadable(const std::string& path, const std::string& why) {
+  return internal_error("octet", "{}: cannot be read, which is no damage ({}); name an older one to take that", path,
+                        why);
+}
+
 }  // namespace
 
 std::vector<OpenCheckpoint> newest_whole(const std::string& run, int count, int threads) {
@@ -36,10 +49,15 @@ std::vector<OpenCheckpoint> newest_whole(const std::string& run, int count, int 
     } catch (const checkpoint::UnknownFormat&) {
       throw;
     } catch (const Error& damage) {
+      if (damage.code() == ExitCode::internal || is_gone(path)) throw unreadable(path, damage.what());
       log::warning("{}; it is passed over", damage.what());
       continue;
     }
-    if (report_damage(candidate, threads) != 0) {
+    const int code = report_damage(candidate, threads);
+    if (code == static_cast<int>(ExitCode::internal) || (code != 0 && is_gone(path))) {
+      throw unreadable(path, "see above");
+    }
+    if (code != 0) {
       log::warning("{}: is damaged and passed over", path);
       continue;
     }

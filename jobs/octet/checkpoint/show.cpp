@@ -19,7 +19,7 @@ void print_state(const OpenCheckpoint& c) {
   const checkpoint::RunState& state = c.manifest.state;
   log::out("checkpoint   {}", c.directory);
   log::out("step         {}", state.step);
-  log::out("loss         {:.6f}", state.loss);
+  log::out("loss         {}", loss_text(state, 6));
   log::out("seed         {}", state.seed);
   log::out("data         fingerprint {:016x}", state.data_fingerprint);
   log::out("layout       {}", state.layout);

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <thread>
@@ -83,8 +84,9 @@ OpenCheckpoint open_verified(const std::string& path, int threads) {
   OpenCheckpoint checkpoint{without_slash(path), {}};
   checkpoint.manifest = checkpoint::read_manifest(checkpoint.directory);
   if (const int code = report_damage(checkpoint, threads); code != 0) {
+    const char* const what = code == static_cast<int>(ExitCode::internal) ? "cannot be read" : "is damaged";
     throw Error(static_cast<ExitCode>(code),
-                fmt::format("[octet] {}: is damaged and was not used", checkpoint.directory));
+                fmt::format("[octet] {}: {} and was not used", checkpoint.directory, what));
   }
   return checkpoint;
 }
@@ -102,6 +104,10 @@ void check_writers(int writers) {
   if (writers < 1 || writers > most) {
     throw usage_error("octet", "--writers is {}; expected 1 to {}", writers, most);
   }
+}
+
+std::string loss_text(const checkpoint::RunState& state, int digits) {
+  return state.step == 0 || !std::isfinite(state.loss) ? "-" : fmt::format("{:.{}f}", state.loss, digits);
 }
 
 std::int64_t bytes_of(const checkpoint::Manifest& manifest) {

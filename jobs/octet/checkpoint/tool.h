@@ -35,11 +35,13 @@ bool is_checkpoint(const std::string& path);
 std::vector<std::string> checkpoints_of(const std::string& run);
 
 /// A checkpoint every byte of which was compared with its manifest, with a progress bar; of a run the newest that is
-/// whole. Usage error for a checkpoint that is damaged, after a line for each of its files that is.
+/// whole. Usage error for a checkpoint that is damaged, after a line for each of its files that is; internal error for
+/// one that cannot be read, of a run too.
 OpenCheckpoint open_verified(const std::string& path, int threads);
 
 /// The newest `count` whole checkpoints of a run, the newest first; damaged ones are passed over with a warning. Usage
-/// error that names those that there are where they are fewer, or two that are of different models.
+/// error that names those that there are where they are fewer, or two that are of different models. Internal error for
+/// one that cannot be read, which may be whole.
 std::vector<OpenCheckpoint> newest_whole(const std::string& run, int count, int threads);
 
 /// The checks of open_verified for a checkpoint whose manifest is known: a line to the log for each damaged file; the
@@ -55,6 +57,9 @@ RunConfig config_of(const OpenCheckpoint& checkpoint, bool* has_seq_len = nullpt
 
 /// Usage error unless 1 <= writers <= 65536.
 void check_writers(int writers);
+
+/// The loss with that many digits; "-" where it is no number, or of a checkpoint of no step, which has none.
+std::string loss_text(const checkpoint::RunState& state, int digits);
 
 /// All bytes of its files.
 std::int64_t bytes_of(const checkpoint::Manifest& manifest);

@@ -107,6 +107,7 @@ Candidate newest_at(const std::string& from) {
     } catch (const checkpoint::UnknownFormat&) {
       throw;
     } catch (const Error& damage) {
+      if (damage.code() == ExitCode::internal) throw;  // it cannot be read, and may be whole
       log::warning("init.from: {}; it is passed over", damage.what());
     }
   }
