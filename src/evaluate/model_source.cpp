@@ -93,10 +93,9 @@ void read_settings(ModelSource& source) {
   if (tokenizer.empty()) return;
   source.identity = read_tokenizer_identity(tokenizer, source.directory + " (data_history.tokenizer)");
   if (!source.tokenizer.empty()) return;
-  const fs::path run = fs::absolute(source.directory).lexically_normal().parent_path().parent_path();
   source.tokenizer = source.identity->kind == TokenizerKind::bytes
                          ? "bytes"
-                         : kept_tokenizer_path(run.string(), source.identity->kind);
+                         : tokenizer_of_checkpoint(source.directory, *source.identity);
 }
 
 ModelSource read_folder(const std::string& path) {

@@ -185,6 +185,22 @@ TEST(KeptTokenizer, GoesWithARunThatBeginsWithTheWeights) {
   }
 }
 
+/// A run with data of the tokenizer, which keeps what stands beside it.
+const TrainedRun& begun_with_the_weights() {
+  static const TrainedRun made = train(1, two_steps + "data/wide --init.from " + foreign_folder());
+  if (made.result.exit_code != 0) throw std::runtime_error(made.result.all());
+  return made;
+}
+
+TEST(KeptTokenizer, GoesWithACopyOfACheckpointAsItsOriginHasIt) {
+  const std::string there = checkpoints_of(begun_with_the_weights()).front(), branch = new_run_directory();
+  fs::create_directories(path_of(branch + "/checkpoints"));
+  fs::copy(there, path_of(branch + "/checkpoints/" + fs::path(there).filename().string()), fs::copy_options::recursive);
+  const TrainedRun on = train_in(branch, 1, "--model ./wide-tokens.yaml --train.steps 3 --data.train data/wide");
+  ASSERT_EQ(on.result.exit_code, 0) << on.result.all();
+  for (const char* name : {"tokenizer.json", "chat_template.jinja", "special_tokens_map.json", "tokenizer_config.json"})
+    expect_same_file(foreign_folder(), branch + "/tokenizer", name);
+}
 TEST(KeptTokenizer, ThatARunOfSilentDataCannotKeepItIsOneWarning) {
   for (const char* end : {".bin", ".idx"})
     fs::copy(path_of(std::string("data/wide") + end), path_of(std::string("data/mute") + end));

@@ -76,7 +76,7 @@ void fill_run_directory(const RunConfig& configured, const RunConfig& config, co
   const std::string& made_data = config.data.history.tokenizer;
   if (environment.control.rank() != 0 || made_data.empty()) return;
   keep_tokenizer(directory, trainer.sampler(), read_tokenizer_identity(made_data, "data_history.tokenizer"),
-                 from.checkpoint.empty() ? config.init.from : from.checkpoint);
+                 {from.checkpoint, config.init.from});
 }
 
 /// From the trainer's first weights to the last step.

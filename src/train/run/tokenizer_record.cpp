@@ -67,6 +67,10 @@ DataIdentity told_identity(const Sampler& sampler, const Facts& facts, bool tell
   return identity;
 }
 
+bool is_that_of(const std::optional<std::string>& file, const TokenizerIdentity& tokenizer) {
+  return file && tokenizer_fingerprint(*file) == tokenizer.fingerprint;
+}
+
 /// The copy beside the data that is the tokenizer of that fingerprint.
 std::optional<std::string> file_beside(const Sampler& sampler, const TokenizerIdentity& tokenizer) {
   for (const TokenFile& file : sampler.files()) {
@@ -74,28 +78,48 @@ std::optional<std::string> file_beside(const Sampler& sampler, const TokenizerId
     for (const auto& pair : file.pairs()) prefixes.push_back(pair.prefix());
     for (const std::string& prefix : prefixes) {
       auto text = read_text_file(tokenizer_copy_path(prefix, tokenizer.kind));
-      if (text && tokenizer_fingerprint(*text) == tokenizer.fingerprint) return text;
+      if (is_that_of(text, tokenizer)) return text;
     }
   }
   return std::nullopt;
 }
 
+using Companions = std::vector<std::pair<std::string, std::string>>;  // names and texts
+
+/// A tokenizer's file beside weights, and what stands beside it.
 struct FileOfWeights {
-  std::string folder, text;
+  std::string text;
+  Companions companions;
 };
 
-/// The file of that tokenizer in a Hugging Face folder, or in a checkpoint that one was imported to; or the copy of the
-/// run that the weights, or their checkpoint, are of.
-std::optional<FileOfWeights> file_of_weights(const std::string& from, const TokenizerIdentity& tokenizer) {
-  if (from.empty()) return std::nullopt;
-  const std::string_view copy = tokenizer_file_name(tokenizer.kind);
-  const std::string_view its = tokenizer.kind == TokenizerKind::bpe ? "tokenizer.json" : "tokenizer.model";
-  for (const auto& [below, name] : {std::pair("", its), {"/tokenizer", copy}, {"/../../tokenizer", copy}}) {
-    const std::string folder = from + below;
-    auto text = read_text_file(fmt::format("{}/{}", folder, name));
-    if (text && tokenizer_fingerprint(*text) == tokenizer.fingerprint) return FileOfWeights{folder, *std::move(text)};
+Companions companions_in(const std::string& folder) {
+  Companions found;
+  for (const char* name : checkpoint::tokenizer_companions) {
+    if (auto text = read_text_file(fmt::format("{}/{}", folder, name))) found.emplace_back(name, *std::move(text));
   }
-  return std::nullopt;
+  return found;
+}
+
+/// The file of that tokenizer in Hugging Face folders, or in checkpoints that one was imported to; or the copies of the
+/// runs that weights, or their checkpoint, are of. The first with companions, or else the first.
+std::optional<FileOfWeights> file_of_weights(const std::vector<std::string>& began_with,
+                                             const TokenizerIdentity& tokenizer) {
+  const std::string copy(tokenizer_file_name(tokenizer.kind));
+  const std::string its = tokenizer.kind == TokenizerKind::bpe ? "tokenizer.json" : "tokenizer.model";
+  std::optional<FileOfWeights> first;
+  for (const std::string& from : began_with) {
+    if (from.empty()) continue;
+    std::vector<std::pair<std::string, std::string>> places = {{from, its}, {from + "/tokenizer", copy}};
+    for (const std::string& run : runs_of_checkpoint(from)) places.emplace_back(run + "/tokenizer", copy);
+    for (const auto& [folder, name] : places) {
+      auto text = read_text_file(fmt::format("{}/{}", folder, name));
+      if (!is_that_of(text, tokenizer)) continue;
+      FileOfWeights found{*std::move(text), companions_in(folder)};
+      if (!found.companions.empty()) return found;
+      if (!first) first = std::move(found);
+    }
+  }
+  return first;
 }
 
 }  // namespace
@@ -119,8 +143,33 @@ std::string kept_tokenizer_path(const std::string& run_directory, TokenizerKind 
   return name.empty() ? "" : fmt::format("{}/tokenizer/{}", run_directory, name);
 }
 
+std::vector<std::string> runs_of_checkpoint(const std::string& checkpoint) {
+  namespace fs = std::filesystem;
+  const auto two_above = [](const fs::path& path) {
+    const fs::path folder = path.has_filename() ? path : path.parent_path();  // "." leaves a slash at the end
+    return folder.parent_path().parent_path().string();
+  };
+  std::vector<std::string> runs = {two_above(fs::absolute(checkpoint).lexically_normal())};
+  std::error_code error;
+  const fs::path stands = fs::canonical(checkpoint, error);
+  if (!error && two_above(stands) != runs.front()) runs.push_back(two_above(stands));
+  return runs;
+}
+
+std::string tokenizer_of_checkpoint(const std::string& checkpoint, const TokenizerIdentity& tokenizer) {
+  std::string there;
+  const std::vector<std::string> runs = runs_of_checkpoint(checkpoint);
+  for (const std::string& run : runs) {
+    const std::string kept = kept_tokenizer_path(run, tokenizer.kind);
+    const auto file = kept.empty() ? std::nullopt : read_text_file(kept);
+    if (is_that_of(file, tokenizer)) return kept;
+    if (file && there.empty()) there = kept;
+  }
+  return there.empty() ? kept_tokenizer_path(runs.front(), tokenizer.kind) : there;
+}
+
 void keep_tokenizer(const RunDirectory& run, const Sampler& sampler, const TokenizerIdentity& tokenizer,
-                    const std::string& began_with) {
+                    const std::vector<std::string>& began_with) {
   run.owner.verify();
   const auto write = [&](const std::string& name, const std::string& text) {
     const std::string path = run.path + "/tokenizer/" + name;
@@ -131,9 +180,7 @@ void keep_tokenizer(const RunDirectory& run, const Sampler& sampler, const Token
   write("identity.json", json_of(tokenizer).dump(2) + "\n");
   const std::string kept = kept_tokenizer_path(run.path, tokenizer.kind);
   if (kept.empty()) return;
-  if (const auto before = read_text_file(kept); before && tokenizer_fingerprint(*before) == tokenizer.fingerprint) {
-    return;
-  }
+  if (is_that_of(read_text_file(kept), tokenizer)) return;
   const auto of_weights = file_of_weights(began_with, tokenizer);
   const auto of_data = file_beside(sampler, tokenizer);
   if (!of_data && !of_weights) {
@@ -144,9 +191,8 @@ void keep_tokenizer(const RunDirectory& run, const Sampler& sampler, const Token
   write(std::string(tokenizer_file_name(tokenizer.kind)), of_data ? *of_data : of_weights->text);
   for (const char* name : checkpoint::tokenizer_companions) {
     std::filesystem::remove(fmt::format("{}/tokenizer/{}", run.path, name), ignored);  // another tokenizer's
-    const auto text = of_weights ? read_text_file(fmt::format("{}/{}", of_weights->folder, name)) : std::nullopt;
-    if (text) write(name, *text);
   }
+  for (const auto& [name, text] : of_weights ? of_weights->companions : Companions()) write(name, text);
 }
 
 }  // namespace octet
