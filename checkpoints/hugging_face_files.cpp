@@ -13,21 +13,31 @@ namespace {
 constexpr std::array tokenizers = {"tokenizer.json", "tokenizer.model"};
 
 /// An id, a list of ids, or null.
-std::vector<std::int64_t> ids_at(const JsonReader& json, const char* key) {
+std::vector<std::int64_t> ids_at(const JsonReader& json, const char* key, std::int64_t most) {
   if (!json.has(key)) return {};
   const JsonReader value = json.at(key);
-  if (value.is_list()) return value.integers(0, INT32_MAX);
-  return {value.integer(std::int64_t{0}, std::int64_t{INT32_MAX})};
+  if (value.is_list()) return value.integers(0, most);
+  return {value.integer(std::int64_t{0}, most)};
+}
+
+SpecialIds ids_of(const JsonReader& json, std::int64_t most) {
+  SpecialIds ids{.bos = ids_at(json, "bos_token_id", most), .eos = ids_at(json, "eos_token_id", most)};
+  if (json.has("pad_token_id")) ids.pad = json.integer("pad_token_id", -1, most);  // -1: Llama 1 had none
+  return ids;
+}
+
+/// Those of a config.json that says how many ids there are.
+SpecialIds ids_within_vocabulary(const std::string& text, const std::string& path) {
+  const auto json = parse_json(text, "checkpoints", path, "a configuration of Hugging Face");
+  const JsonReader reader(json, "checkpoints", path);
+  return ids_of(reader, reader.integer("vocab_size", 1, INT32_MAX) - 1);
 }
 
 }  // namespace
 
 SpecialIds parse_special_ids(const std::string& text, const std::string& path) {
   const auto json = parse_json(text, "checkpoints", path, "a configuration of Hugging Face");
-  const JsonReader reader(json, "checkpoints", path);
-  SpecialIds ids{.bos = ids_at(reader, "bos_token_id"), .eos = ids_at(reader, "eos_token_id")};
-  if (reader.has("pad_token_id")) ids.pad = reader.integer("pad_token_id", -1, INT32_MAX);  // -1: Llama 1 had none
-  return ids;
+  return ids_of(JsonReader(json, "checkpoints", path), INT32_MAX);
 }
 
 SpecialIds read_special_ids(const std::string& path) {
@@ -46,7 +56,8 @@ std::vector<PlainFile> files_beside(const std::string& folder) {
   add(generation_config);
   const std::string config = folder + "/config.json";
   std::string text = read_file(config);
-  if (!files.empty() || !parse_special_ids(text, config).empty()) files.push_back({kept_config, std::move(text)});
+  const bool has_ids = !ids_within_vocabulary(text, config).empty();  // looked at in any case: an export reads them
+  if (has_ids || !files.empty()) files.push_back({kept_config, std::move(text)});
   return files;
 }
 

@@ -38,7 +38,8 @@ SpecialIds parse_special_ids(const std::string& json, const std::string& path);
 SpecialIds read_special_ids(const std::string& path);
 
 /// What an import keeps of a folder: the tokenizer's files, generation_config.json and, where it says ids or one of
-/// these is there, config.json. Throws ReadError, and as read_special_ids.
+/// these is there, config.json. Throws ReadError, and as read_special_ids; ids of config.json have to be below its
+/// vocab_size.
 std::vector<PlainFile> files_beside(const std::string& folder);
 
 /// Whether a tokenizer.json or a tokenizer.model is among these names, which plain_files of a checkpoint gives.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "checkpoints/export.h"
 #include "checkpoints/import.h"
 #include "checkpoints/verification.h"
@@ -107,11 +109,28 @@ TEST_F(KeptFiles, IdsAreOneOrSeveralOrNone) {
   EXPECT_HAS(error_of([&] { of(R"({"pad_token_id": [2]})"); }), "pad_token_id");
 }
 
+// An export of the import reads them, and would refuse them.
+TEST_F(KeptFiles, IdsThatAnExportWouldRefuseAreRefused) {
+  const std::string config = test::content_of(root_ / "folder/config.json"), vocabulary = "\"vocab_size\": 45";
+  EXPECT_HAS(config, vocabulary);
+  for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id"}) {
+    for (const char* value : {"\"7\"", "7.0", "-2", "45", "[45]"}) {
+      auto json = nlohmann::ordered_json::parse(config);
+      json[key] = nlohmann::json::parse(value);
+      put("config.json", json.dump());
+      EXPECT_HAS(error_of([&] { files_beside(root_ / "folder"); }), std::string("config.json: ") + key);
+      put("tokenizer.json", "{}");  // with what else is kept
+      EXPECT_HAS(error_of([&] { files_beside(root_ / "folder"); }), std::string("config.json: ") + key);
+      fs::remove(root_ / "folder/tokenizer.json");
+    }
+  }
+}
 
 TEST_F(KeptFiles, WeightsThatStandThereTwiceAreRefused) {
   put("model.safetensors", "older weights");
   EXPECT_HAS(error_of([&] { const HuggingFaceModel model(root_ / "folder"); }),
              "has both model.safetensors and model.safetensors.index.json, which does not name it");
 }
+
 }  // namespace
 }  // namespace octet::checkpoint
