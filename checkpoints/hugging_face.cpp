@@ -238,4 +238,13 @@ ModelConfig parse_hugging_face_config(const std::string& text, const std::string
   return model;
 }
 
+std::vector<std::string> config_warnings(const std::string& text, const std::string& path) {
+  constexpr const char* dropout = "attention_dropout";
+  const auto json = parse_json(text, "checkpoints", path, "the configuration of a model");
+  const JsonReader config(json, "checkpoints", path);
+  if (number_or(config, dropout, 0) == 0) return {};
+  return {fmt::format("{} is {}: Octet has no dropout and trains without it", config.at(dropout).where(),
+                      config.at(dropout).shown())};
+}
+
 }  // namespace octet::checkpoint

@@ -46,4 +46,7 @@ std::string hugging_face_tokenizer_config(const std::optional<std::string>& bos,
 /// windows, another scaling of RoPE than llama3, keys of checkpoints/relatives.h), and for weights that are quantized.
 ModelConfig parse_hugging_face_config(const std::string& json, const std::string& path);
 
+/// What such a config.json, which was read, asks of a training and Octet does not do: dropout.
+std::vector<std::string> config_warnings(const std::string& json, const std::string& path);
+
 }  // namespace octet::checkpoint

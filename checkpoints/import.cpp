@@ -53,7 +53,9 @@ std::string text_of(const std::vector<std::int64_t>& shape) {
 
 HuggingFaceModel::HuggingFaceModel(const std::string& directory) {
   const fs::path config = fs::path(directory) / "config.json";
-  model_ = parse_hugging_face_config(read_file(config), config);
+  const std::string text = read_file(config);
+  model_ = parse_hugging_face_config(text, config);
+  warnings_ = config_warnings(text, config);
   open_files(directory);
   find_parameters(directory);
 }

@@ -24,6 +24,8 @@ class HuggingFaceModel {
   const ModelConfig& model() const { return model_; }
   /// Names of tensors that are not needed: RoPE frequencies of old exports, the head of a model with a tied embedding.
   const std::vector<std::string>& ignored() const { return ignored_; }
+  /// What config.json asks of a training and Octet does not do (config_warnings).
+  const std::vector<std::string>& warnings() const { return warnings_; }
   /// "FILE: tensor NAME" of a parameter, by our name, for messages.
   std::string place(const std::string& parameter) const;
   /// Rows of a parameter, by our name, as fp32: exact from F32, BF16 and F16.
@@ -45,6 +47,7 @@ class HuggingFaceModel {
   std::map<std::string, Place> by_name_;     ///< Hugging Face's names
   std::map<std::string, Place> parameters_;  ///< our names
   std::vector<std::string> ignored_;
+  std::vector<std::string> warnings_;
 };
 
 /// Writes a checkpoint with these weights, zero moments and the given state, with the files of `writers` writers;

@@ -136,6 +136,7 @@ std::string look_at_initial_weights(const RunConfig& config, const std::optional
     return newest.directory;
   }
   const checkpoint::HuggingFaceModel folder(from);
+  for (const std::string& text : folder.warnings()) log::warning("init.from: {}", text);
   check_same_model(folder.model(), config.model, from);
   if (data) check_folders_tokenizer(from, *data);
   return "";
