@@ -164,8 +164,18 @@ bool is_there(const std::string& path) {
 
 }  // namespace
 
+NewParents::NewParents(const std::string& path) {
+  for (std::string above = parent_of(path); !is_there(above); above = parent_of(above)) missing_.push_back(above);
+}
+
+NewParents::~NewParents() {
+  for (const std::string& folder : missing_) {
+    if (rmdir(folder.c_str()) != 0) return;  // not made, or not empty
+  }
+}
+
 PendingDirectory::PendingDirectory(const std::string& path, std::int64_t bytes)
-    : path_(plain(path)), temporary_(path_ + ".tmp") {
+    : path_(plain(path)), temporary_(path_ + ".tmp"), parents_(path_) {
   if (is_there(path_)) throw usage_error("checkpoints", "{}: exists; expected the name of a new folder", path_);
   if (is_there(temporary_)) {
     throw usage_error("checkpoints", "{}: exists, left by a run that did not finish or still goes on; remove it",
@@ -195,6 +205,7 @@ void PendingDirectory::commit() {
   if (is_there(path_)) throw usage_error("checkpoints", "{}: was made by someone else meanwhile", path_);
   rename_durably(temporary_, path_);
   committed_ = true;
+  parents_.keep();
 }
 
 }  // namespace octet::checkpoint

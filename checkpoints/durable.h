@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace octet::checkpoint {
 
@@ -28,8 +29,23 @@ void remove_tree(const std::string& path);
 /// Bytes that this user can still write to the file system of `path`.
 std::int64_t free_bytes(const std::string& path);
 
+/// Which folders above a path are not there yet. They are removed again where they are still empty when this goes,
+/// unless they are kept.
+class NewParents {
+ public:
+  explicit NewParents(const std::string& path);
+  ~NewParents();
+  NewParents(const NewParents&) = delete;
+  NewParents& operator=(const NewParents&) = delete;
+  void keep() { missing_.clear(); }
+
+ private:
+  std::vector<std::string> missing_;  ///< the innermost first
+};
+
 /// A directory that comes into being whole or not at all: filled under the name PATH.tmp and renamed by commit(). What
-/// was not committed is removed; a killed process leaves PATH.tmp, which nobody takes for the directory.
+/// was not committed is removed, with the folders above it that were made for it; a killed process leaves PATH.tmp,
+/// which nobody takes for the directory.
 class PendingDirectory {
  public:
   /// Makes PATH.tmp and missing folders above it. Usage error when PATH or PATH.tmp exists, internal error when the
@@ -46,6 +62,7 @@ class PendingDirectory {
  private:
   std::string path_;
   std::string temporary_;
+  NewParents parents_;
   bool committed_ = false;
 };
 

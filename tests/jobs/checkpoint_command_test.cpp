@@ -336,12 +336,46 @@ TEST_F(CheckpointCommand, ANewestOfARunThatCannotBeReadIsNotPassedOver) {
   expect(0, "export " + at(20) + " " + out);
 }
 
+TEST_F(CheckpointCommand, AnImportThatFailsCanBeRepeated) {
+  const std::string in = folder_ / "exported", made = folder_ / "new", file = made + "/models/a.yaml";
+  const std::string checkpoint = made + "/run/checkpoints/step-000000";
+  const std::string import = "import " + in + " " + checkpoint + " --model-file " + file;
+  expect(0, "export " + run() + " " + in);
+  const CommandResult full = run_command("ulimit -f 8; " + octet_checkpoint + import);
+  EXPECT_EQ(full.exit_code, 70) << full.all();
+  EXPECT_FALSE(fs::exists(made));
+  expect(0, import);
+  EXPECT_HAS(read_bytes(file), "ffn_dim: 31");
+  // One that is there is left alone, and so is the rest.
+  fs::remove_all(made + "/run");
+  write_bytes(file, "mine");
+  expect(64, import, {"--model-file = " + file + ": exists; expected the name of a new file"});
+  EXPECT_EQ(read_bytes(file), "mine");
+  EXPECT_FALSE(fs::exists(made + "/run"));
+}
+
 TEST_F(CheckpointCommand, AnImportHasNoLoss) {
   const std::string in = folder_ / "exported", imported = folder_ / "imported/step-000000";
   expect(0, "export " + run() + " " + in);
   expect(0, "import " + in + " " + imported);
   EXPECT_HAS(expect(0, "show " + imported), "loss         -\n");
   EXPECT_EQ(expect(0, "list " + (folder_ / "imported")).find("0.0000"), std::string::npos);
+}
+
+// As any user but root sees it.
+TEST_F(CheckpointCommand, WhatTheCallerMayNotReadIsExitCode64) {
+  const std::string as_other = "setpriv --bounding-set=-dac_override,-dac_read_search ";
+  if (run_command(as_other + "true").exit_code != 0) GTEST_SKIP() << "no setpriv that may take rights away";
+  const std::string in = folder_ / "exported";
+  expect(0, "export " + run() + " " + in);
+  write_bytes(in + "/tokenizer.json", "{}");
+  for (const std::string& name : {in + "/config.json", in + "/tokenizer.json"}) {
+    fs::permissions(name, fs::perms::none);
+    const CommandResult r = run_command(as_other + octet_checkpoint + "import " + in + " " + (folder_ / "none"));
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    EXPECT_HAS(r.err, "cannot read " + name + ": Permission denied");
+    fs::permissions(name, fs::perms::owner_read);
+  }
 }
 TEST_F(CheckpointCommand, TheMeanOfARunThatChangedMaxPositions) {
   const auto tensors = checkpoint::training_tensors(checkpoint::test::small_model());

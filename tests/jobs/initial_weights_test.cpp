@@ -188,6 +188,18 @@ TEST(InitialWeights, ThatCannotBeReadAreNotThoseOfAnOlderCheckpoint) {
   EXPECT_EQ(dry.exit_code, 70) << dry.all();
   EXPECT_HAS(dry.err, "step-000030/manifest.json: Too many levels of symbolic links");
 }
+
+TEST(InitialWeights, ThatWereTrainedWithDropoutAreWarnedOf) {
+  ASSERT_EQ(in_workplace("cp -r " + origin().folder + " dropped-out").exit_code, 0);
+  const std::string path = workplace() / "dropped-out/config.json", none = "\"attention_dropout\": 0.0";
+  std::string config = read_bytes(path);
+  config.replace(config.find(none), none.size(), "\"attention_dropout\": 0.1");
+  write_bytes(path, config);
+  const std::string warning = "dropped-out/config.json: attention_dropout is 0.1: Octet has no dropout";
+  EXPECT_EQ(occurrences(begun_with("dropped-out", 2).result.err, warning), 1);
+  EXPECT_HAS(in_workplace(tool + "import dropped-out of-dropped-out").err, warning);
+  EXPECT_EQ(begun_with(origin().folder, 1).result.err.find("dropout"), std::string::npos);
+}
 TEST(InitialWeights, ADryRunLooksAtTheFolder) {
   const std::string dry = octet_train + " run.yaml --dry-run --ranks 2 --init.from ";
   const CommandResult good = in_workplace(dry + origin().folder), bad = in_workplace(dry + "nowhere");

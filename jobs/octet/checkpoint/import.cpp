@@ -1,7 +1,11 @@
 #include "checkpoints/import.h"
 
+#include <cerrno>
+#include <filesystem>
+
 #include "checkpoints/durable.h"
 #include "checkpoints/hugging_face_files.h"
+#include "checkpoints/read_file.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "jobs/octet/commands.h"
 #include "src/base/log.h"
@@ -13,6 +17,7 @@
 
 namespace octet::tool {
 namespace po = boost::program_options;
+namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view import_usage =
@@ -21,6 +26,31 @@ constexpr std::string_view import_usage =
     "BF16 or F16, all of which fp32 holds exactly; the moments are zero. The files of the tokenizer are kept in it.\n"
     "CHECKPOINT is a new folder. To train from it, call it RUN/checkpoints/step-000000 and start octet-train with the\n"
     "model file that --model-file writes and with RUN as run.dir.\n";
+
+/// What the caller has no right to read is the caller's to mend, as a wrong path is.
+template <typename Read>
+auto read_for_caller(const Read& read) {
+  try {
+    return read();
+  } catch (const checkpoint::ReadError& error) {
+    if (error.error() != EACCES && error.error() != EPERM) throw;
+    throw usage_error("octet", "import: cannot read {}: {}", error.path(), error.reason());
+  }
+}
+
+/// Before anything is written: an import that fails for its name would leave what the same command stumbles over.
+void check_model_file(const std::string& path) {
+  std::error_code error;
+  if (path.empty() || !fs::exists(fs::symlink_status(path, error))) return;
+  throw usage_error("octet", "--model-file = {}: exists; expected the name of a new file", path);
+}
+
+void write_model_file(const std::string& path, const ModelConfig& model) {
+  if (path.empty()) return;
+  const fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty()) checkpoint::make_directories(folder.string());
+  checkpoint::write_file(path, to_yaml(model));
+}
 
 /// Which tokenizer the folder has, so that other ones are refused. One that is not understood here is kept as it is.
 std::string tokenizer_text(const std::string& folder, const ModelConfig& model) {
@@ -65,15 +95,16 @@ int run_import(const std::vector<std::string>& arguments) {
   if (paths.size() != 2)
     throw usage_error("octet", "import: {} folder given; expected DIR and CHECKPOINT", paths.size());
   check_writers(writers);
+  check_model_file(model_file);
 
-  const checkpoint::HuggingFaceModel in(paths[0]);
+  const auto in = read_for_caller([&] { return checkpoint::HuggingFaceModel(paths[0]); });
+  for (const std::string& text : in.warnings()) log::warning("{}", text);
   for (const std::string& name : in.ignored()) log::info("not needed: {}", name);
-  const auto beside = checkpoint::files_beside(paths[0]);
+  const auto beside = read_for_caller([&] { return checkpoint::files_beside(paths[0]); });
   std::vector<std::string> kept;
   kept.reserve(beside.size());
   for (const checkpoint::PlainFile& file : beside) kept.push_back(file.name);
   const std::string tokenizer = checkpoint::has_tokenizer(kept) ? tokenizer_text(paths[0], in.model()) : "";
-  if (!model_file.empty()) checkpoint::write_file(model_file, to_yaml(in.model()));
   const checkpoint::RunState state{.step = 0,
                                    .seed = 0,
                                    .data_fingerprint = 0,
@@ -87,6 +118,7 @@ int run_import(const std::vector<std::string>& arguments) {
     out = checkpoint::import_hugging_face(
         in, paths[1], state, writers, [&](std::int64_t bytes) { progress.advance(bytes); }, beside);
   }
+  write_model_file(model_file, in.model());
   log::out("{}: {} parameters, {} in {} file(s)", paths[1], in.model().parameters(), format_bytes(bytes_of(out)),
            out.files.size());
   if (!kept.empty()) log::out("kept beside the weights: {}", joined(kept));
