@@ -377,6 +377,7 @@ TEST_F(CheckpointCommand, WhatTheCallerMayNotReadIsExitCode64) {
     fs::permissions(name, fs::perms::owner_read);
   }
 }
+
 TEST_F(CheckpointCommand, TheMeanOfARunThatChangedMaxPositions) {
   const auto tensors = checkpoint::training_tensors(checkpoint::test::small_model());
   checkpoint::RunState state = checkpoint::test::small_state(40);

@@ -115,8 +115,8 @@ TEST(InitialWeights, ThatDoNotFitAreRefusedWithEachKey) {
   refuses("--model ./wide.yaml --init.from " + folder,
           {"init.from = " + folder, "dim = 32 there, 48 in the run's model, kv_heads = 2 there, 4 in the run's model"});
   refuses("--model ./wide.yaml --init.from " + origin().run.directory, {"step-000020: is of another model than wide"});
-  refuses("--init.from nowhere", {"nowhere: has no weights; expected a Hugging Face folder"});
-  refuses("--init.from data", {"data: has no weights"});
+  refuses("--init.from nowhere", {"init.from = nowhere: there is no such folder"});
+  refuses("--init.from data", {"data: has no weights; expected a Hugging Face folder"});
   ASSERT_EQ(in_workplace("cp -r " + folder + " other-tokens").exit_code, 0);
   write_bytes(workplace() / "other-tokens/tokenizer.json", "{}");
   refuses("--init.from other-tokens", {"has tokenizer.json, and the data were made with bytes (256 ids)"});
@@ -206,7 +206,7 @@ TEST(InitialWeights, ADryRunLooksAtTheFolder) {
   EXPECT_EQ(good.exit_code, 0) << good.all();
   EXPECT_HAS(good.out, "initial weights: those of " + origin().folder);
   EXPECT_EQ(bad.exit_code, 64);
-  EXPECT_HAS(bad.err, "nowhere: has no weights");
+  EXPECT_HAS(bad.err, "nowhere: there is no such folder");
 }
 
 }  // namespace

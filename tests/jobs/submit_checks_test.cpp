@@ -15,7 +15,7 @@ TEST_F(Submit, DryRunGoesOnWithoutTheDataAndSaysSo) {
 TEST_F(Submit, InitialWeightsAreLookedAtBeforeTheQueue) {
   const CommandResult r = submit_run("--init.from nowhere");
   EXPECT_EQ(r.exit_code, 64) << r.all();
-  expect_in("init.from = nowhere: has no weights; expected a Hugging Face folder", r.err);
+  expect_in("init.from = nowhere: there is no such folder", r.err);
   expect_in("not checked: init.from: [train] init.from = nowhere", submit_run("--dry-run --init.from nowhere").err);
 }
 

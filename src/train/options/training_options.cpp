@@ -162,7 +162,10 @@ void declare_schedule(Schema& schema, ScheduleConfig& c) {
       .help("Length of the final decay of wsd; 0 for the other kinds.");
   schema.add("min_lr_ratio", c.min_lr_ratio)
       .between(0, 1)
-      .help("Learning rate at the end of the decay, as a part of the peak; 0 for constant.");
+      .help(
+          "Learning rate that the decay leads to, as a part of the peak; it would be reached one step after the last. "
+          "0 for "
+          "constant.");
   schema.add_choice("extend", c.extend)
       .help(
           "Of a run that goes on with more train.steps, where a step that is done has a learning rate which depends on "

@@ -81,6 +81,7 @@ void check_checkpoints_tokenizer(const RunConfig& then, const std::string& direc
 }
 
 Error no_weights(const std::string& from) {
+  if (!is_there(from)) return usage_error("train", "init.from = {}: there is no such folder", from);
   return usage_error("train",
                      "init.from = {}: has no weights; expected a Hugging Face folder (config.json and safetensors), a "
                      "checkpoint, or a run that has one",
