@@ -200,6 +200,17 @@ TEST(InitialWeights, ThatWereTrainedWithDropoutAreWarnedOf) {
   EXPECT_HAS(in_workplace(tool + "import dropped-out of-dropped-out").err, warning);
   EXPECT_EQ(begun_with(origin().folder, 1).result.err.find("dropout"), std::string::npos);
 }
+
+TEST(InitialWeights, OfAShorterContextAreWarnedOf) {
+  write_bytes(workplace() / "short.yaml", std::string(tiny_model) + "max_positions: 16\n");
+  const TrainedRun run = begun_with(origin().folder, 2, "--model ./short.yaml --checkpoint.interval 3");
+  EXPECT_EQ(occurrences(run.result.err, "train.seq_len = 32 is more than max_positions = 16 of the model"), 1);
+  EXPECT_HAS(run.result.err, "export with --max-positions 32");
+  const std::string to_folder = tool + "export " + run.directory + " short-";
+  EXPECT_HAS(in_workplace(to_folder + "said").err, "config.json gets 16 as max_position_embeddings");
+  EXPECT_EQ(in_workplace(to_folder + "given --max-positions 32").err.find("gets 16"), std::string::npos);
+}
+
 TEST(InitialWeights, ADryRunLooksAtTheFolder) {
   const std::string dry = octet_train + " run.yaml --dry-run --ranks 2 --init.from ";
   const CommandResult good = in_workplace(dry + origin().folder), bad = in_workplace(dry + "nowhere");

@@ -65,7 +65,15 @@ void report_small(const checkpoint::SmallWeights& small, std::int64_t weights) {
 std::int64_t positions(std::int64_t asked, const RunConfig& config, bool has_seq_len, const std::string& directory) {
   if (asked < 0) throw usage_error("octet", "--max-positions is {}; expected at least 1", asked);
   if (asked > 0) return asked;
-  if (config.model.max_positions > 0) return config.model.max_positions;
+  if (config.model.max_positions > 0) {
+    if (has_seq_len && config.train.seq_len > config.model.max_positions) {
+      log::warning(
+          "{}: was trained with sequences of {} tokens, and config.json gets {} as max_position_embeddings, the "
+          "max_positions of its model; --max-positions {} writes the other",
+          directory, config.train.seq_len, config.model.max_positions, config.train.seq_len);
+    }
+    return config.model.max_positions;
+  }
   if (has_seq_len) return config.train.seq_len;
   throw usage_error("octet", "{}: was not trained here, so the length of sequences is not known; give --max-positions",
                     directory);

@@ -48,6 +48,15 @@ void log_batch(const RunConfig& config) {
             tokens_text(config.train.steps * config.train.global_batch * config.train.seq_len));
 }
 
+/// What exports say of the context, and the model's file, is less than what the run trains on.
+void log_positions(const RunConfig& config, bool warns) {
+  if (!warns || config.model.max_positions == 0 || config.train.seq_len <= config.model.max_positions) return;
+  log::warning(
+      "train.seq_len = {0} is more than max_positions = {1} of the model, which exports will have as "
+      "max_position_embeddings; for the longer sequences export with --max-positions {0}",
+      config.train.seq_len, config.model.max_positions);
+}
+
 /// What is wrong with the data is the same on every rank, of which one says it.
 void log_data(const RunConfig& config, const Sampler& sampler, bool warns) {
   for (std::size_t i = 0; i < config.data.train.size(); ++i) {
@@ -95,6 +104,7 @@ void log_run_banner(const RunConfig& config, const RunEnvironment& environment, 
   log_model(config.model);
   log_layout(config, environment);
   log_batch(config);
+  log_positions(config, environment.control.rank() == 0);
   log_data(config, trainer.sampler(), environment.control.rank() == 0);
   log_precision(config, environment);
   log::info("recompute, a rank:\n{}", recompute);
