@@ -336,6 +336,27 @@ TEST_F(CheckpointCommand, ANewestOfARunThatCannotBeReadIsNotPassedOver) {
   expect(0, "export " + at(20) + " " + out);
 }
 
+// The command stops itself before it opens the manifest (tests/jobs/stop_at.cpp) and goes on when the folder is gone.
+TEST_F(CheckpointCommand, ACheckpointThatItsRunRemovesMeanwhileIsReplacedByTheNewest) {
+  const auto export_while_removed = [&](const std::string& path) {
+    write_small(at(40), 40, 4);
+    return run_command(
+        fmt::format(
+            "PMI_RANK=1 LD_PRELOAD={} OCTET_STOP_AT=open OCTET_STOP_FILE=step-000040/manifest.json {}export {} {} & "
+            "until grep -q 'State:.T' /proc/$!/status; do sleep 0.05; done; rm -r {}; kill -CONT $!; wait $!",
+            OCTET_STOP_AT_LIBRARY, octet_checkpoint, path, folder_ / "out", at(40)),
+        60);
+  };
+  const CommandResult named = export_while_removed(at(40));
+  EXPECT_EQ(named.exit_code, 64) << named.all();
+  EXPECT_HAS(named.err, at(40) + ": is not there any more: its run has removed it meanwhile");
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
+  const CommandResult newest = export_while_removed(run());
+  EXPECT_EQ(newest.exit_code, 0) << newest.all();
+  EXPECT_HAS(newest.err, at(40) + " is not there any more, as its run goes on; the newest is looked for again");
+  EXPECT_HAS(newest.err, "newest whole checkpoint of " + run() + ": " + at(30));
+}
+
 TEST_F(CheckpointCommand, AnImportThatFailsCanBeRepeated) {
   const std::string in = folder_ / "exported", made = folder_ / "new", file = made + "/models/a.yaml";
   const std::string checkpoint = made + "/run/checkpoints/step-000000";

@@ -192,6 +192,53 @@ const TrainedRun& begun_with_the_weights() {
   return made;
 }
 
+// The run is two folders above where the checkpoint stands, whatever the path to it says.
+TEST(KeptTokenizer, IsFoundThroughALinkAndFromInside) {
+  const std::string there = checkpoints_of(begun_with_the_weights()).front();
+  fs::create_directory_symlink(there, path_of("link"));
+  done(octet_tool + "checkpoint export link of-link");
+  expect_same_file(foreign_folder(), "of-link", "tokenizer.json");
+  done(octet_tool + "generate link --tokens 3 --prompt 'the water'");
+  const CommandResult inside =
+      run_command("cd " + there + " && " + octet_tool + "checkpoint export . " + path_of("of-inside"));
+  ASSERT_EQ(inside.exit_code, 0) << inside.all();
+  expect_same_file(foreign_folder(), "of-inside", "tokenizer.json");
+  // One that is kept elsewhere, and linked into its run.
+  const std::string run = new_run_directory();
+  fs::copy(path_of(begun_with_the_weights().directory), path_of(run), fs::copy_options::recursive);
+  const std::string name = fs::path(there).filename().string(), linked = run + "/checkpoints/" + name;
+  fs::create_directories(path_of("store"));
+  fs::rename(path_of(linked), path_of("store/" + name));
+  fs::create_directory_symlink(path_of("store/" + name), path_of(linked));
+  done(octet_tool + "checkpoint export " + linked + " of-linked");
+  expect_same_file(foreign_folder(), "of-linked", "tokenizer.json");
+}
+
+TEST(KeptTokenizer, OfAnArchiveIsGiven) {
+  done(octet_tool + "checkpoint reshard " + begun_with_the_weights().directory + " archive/step-000002 --writers 1");
+  const std::string export_to = octet_tool + "checkpoint export archive/step-000002 of-archive";
+  EXPECT_HAS(done(export_to + "-alone").err, "is not exported; --tokenizer names it elsewhere");
+  EXPECT_FALSE(fs::exists(path_of("of-archive-alone/tokenizer.json")));
+  const std::string kept = begun_with_the_weights().directory + "/tokenizer";
+  int number = 0;
+  for (const std::string& given : {kept, kept + "/tokenizer.json", foreign_folder()}) {
+    const std::string end = fmt::format("-{}", ++number);
+    done(export_to + end + " --tokenizer " + given);
+    expect_same_file(foreign_folder(), "of-archive" + end, "tokenizer.json");
+    expect_same_file(foreign_folder(), "of-archive" + end, "chat_template.jinja");
+  }
+  const std::string another = OCTET_SOURCE_DIR "/tests/tokenizer/golden/bpe-4096.json";
+  for (const auto& [given, what] : {std::pair(another, "bpe-4096.json is of another one; expected the file of the "),
+                                    {"text", "text/tokenizer.json is not there"}}) {
+    const CommandResult refused = in_workplace(export_to + " --tokenizer " + given);
+    EXPECT_EQ(refused.exit_code, 64) << refused.all();
+    EXPECT_HAS(refused.err, what);
+  }
+  const CommandResult own = in_workplace(octet_tool + "checkpoint export " + imported() + " none --tokenizer " + kept);
+  EXPECT_EQ(own.exit_code, 64) << own.all();
+  EXPECT_HAS(own.err, "imported keeps what the folder had that it was imported from; leave it out");
+}
+
 TEST(KeptTokenizer, GoesWithACopyOfACheckpointAsItsOriginHasIt) {
   const std::string there = checkpoints_of(begun_with_the_weights()).front(), branch = new_run_directory();
   fs::create_directories(path_of(branch + "/checkpoints"));
@@ -201,6 +248,27 @@ TEST(KeptTokenizer, GoesWithACopyOfACheckpointAsItsOriginHasIt) {
   for (const char* name : {"tokenizer.json", "chat_template.jinja", "special_tokens_map.json", "tokenizer_config.json"})
     expect_same_file(foreign_folder(), branch + "/tokenizer", name);
 }
+
+TEST(KeptTokenizer, ThatEndsTextsOtherwiseThanTheDataIsWarnedOf) {
+  const std::string run = new_run_directory();
+  fs::copy(path_of(begun_with_the_weights().directory), path_of(run), fs::copy_options::recursive);
+  const auto identity = nlohmann::json::parse(read_bytes(path_of(run + "/tokenizer/identity.json")));
+  const auto export_with = [&](const nlohmann::json& token, const std::string& to) {
+    write_bytes(path_of(run + "/tokenizer/tokenizer_config.json"), nlohmann::json{{"eos_token", token}}.dump());
+    return done(octet_tool + "checkpoint export " + run + " " + to).err;
+  };
+  std::string other, same;
+  for (const auto& [name, id] : identity["special"].items()) (id == identity["eos"] ? same : other) = name;
+  ASSERT_FALSE(other.empty() || same.empty());
+  const std::string its = "its eos_token is " + other + " (id ", of_data = "run's data end with " + same + " (id ";
+  for (const nlohmann::json& token : {nlohmann::json(other), nlohmann::json{{"content", other}}}) {
+    const std::string text = export_with(token, token.is_string() ? "other-end" : "other-end-object");
+    EXPECT_EQ(occurrences(text, its), 1) << text;
+    EXPECT_HAS(text, of_data);
+  }
+  EXPECT_EQ(export_with(same, "same-end").find("its eos_token"), std::string::npos);
+}
+
 TEST(KeptTokenizer, ThatARunOfSilentDataCannotKeepItIsOneWarning) {
   for (const char* end : {".bin", ".idx"})
     fs::copy(path_of(std::string("data/wide") + end), path_of(std::string("data/mute") + end));

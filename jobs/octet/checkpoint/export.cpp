@@ -83,7 +83,7 @@ std::int64_t positions(std::int64_t asked, const RunConfig& config, bool has_seq
 
 int run_export(const std::vector<std::string>& arguments) {
   std::vector<std::string> paths;
-  std::string dtype, shard_size;
+  std::string dtype, shard_size, tokenizer;
   std::int64_t max_positions = 0;
   int threads = 0, average = 1;
   po::options_description described("options");
@@ -93,7 +93,9 @@ int run_export(const std::vector<std::string>& arguments) {
       ("max-shard-size", po::value(&shard_size)->default_value("5GB"), "most data in a file: 5GB, 500MB, 2GiB")  //
       ("max-positions", po::value(&max_positions)->default_value(0),
        "max_position_embeddings of config.json, in tokens; 0: max_positions of the model's file, else train.seq_len of "
-       "the run")                                                                                                //
+       "the run")  //
+      ("tokenizer", po::value(&tokenizer),
+       "the tokenizer's file, or a folder that has it, for a checkpoint that stands outside its run")            //
       ("average", po::value(&average)->default_value(1), "the mean of the newest so many checkpoints of a run")  //
       ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
   if (!parse_arguments(arguments, export_usage, described, "checkpoint", 2)) return 0;
@@ -104,19 +106,24 @@ int run_export(const std::vector<std::string>& arguments) {
   options.max_shard_bytes = shard_bytes(shard_size);
   options.program = "octet " OCTET_VERSION;
 
-  const std::vector<OpenCheckpoint> inputs = open_inputs(paths[0], average, hashing_threads(threads));
-  const OpenCheckpoint& in = inputs.front();
-  bool has_seq_len = false;
-  const RunConfig config = config_of(in, &has_seq_len);
-  options.model = config.model;
-  options.max_positions = positions(max_positions, config, has_seq_len, in.directory);
-  const std::string missing = add_tokenizer(options, config, in);
+  std::vector<OpenCheckpoint> inputs;
+  RunConfig config;
+  std::string missing;
   checkpoint::ExportReport report;
-  {
+  const checkpoint::ExportOptions given = options;
+  while_run_prunes(paths[0], [&] {
+    options = given;
+    inputs = open_inputs(paths[0], average, hashing_threads(threads));
+    const OpenCheckpoint& in = inputs.front();
+    bool has_seq_len = false;
+    config = config_of(in, &has_seq_len);
+    options.model = config.model;
+    options.max_positions = positions(max_positions, config, has_seq_len, in.directory);
+    missing = add_tokenizer(options, config, in, tokenizer);
     Progress progress("exporting", config.model.parameters() * 4);
     report = checkpoint::export_hugging_face(inputs, paths[1], options,
                                              [&](std::int64_t bytes) { progress.advance(bytes); });
-  }
+  });
   log::out("{}: {} tensors in {}, {} in {} file(s)", paths[1], report.tensors, dtype, format_bytes(report.bytes),
            report.files);
   if (average > 1) log::out("{}", mean_text(inputs));

@@ -29,13 +29,14 @@ int run_reshard(const std::vector<std::string>& arguments) {
   if (paths.size() != 2) throw usage_error("octet", "reshard: {} folder given; expected IN and OUT", paths.size());
   check_writers(writers);
 
-  const OpenCheckpoint in = open_verified(paths[0], hashing_threads(threads));
+  OpenCheckpoint in;
   checkpoint::Manifest out;
-  {
+  while_run_prunes(paths[0], [&] {
+    in = open_verified(paths[0], hashing_threads(threads));
     Progress progress("writing", checkpoint::bytes_of(in.manifest.tensors));
     out = checkpoint::reshard(in.directory, in.manifest, paths[1], writers,
                               [&](std::int64_t bytes) { progress.advance(bytes); });
-  }
+  });
   log::out("{}: step {}, {} in {} file(s), from {} in {}", paths[1], out.state.step, format_bytes(bytes_of(out)),
            out.files.size(), format_bytes(bytes_of(in.manifest)), in.manifest.files.size());
   return 0;

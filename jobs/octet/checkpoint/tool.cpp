@@ -91,6 +91,27 @@ OpenCheckpoint open_verified(const std::string& path, int threads) {
   return checkpoint;
 }
 
+void while_run_prunes(const std::string& path, const std::function<void()>& work) {
+  constexpr int most = 5;
+  for (int attempt = 1;; ++attempt) {
+    const bool is_named = is_checkpoint(path);
+    const std::vector<std::string> before = is_named ? std::vector{path} : checkpoints_of(path);
+    try {
+      return work();
+    } catch (const Error& error) {
+      const auto gone = std::ranges::find_if_not(before, is_folder);
+      if (gone == before.end()) throw;
+      if (is_named || attempt == most) {
+        throw usage_error("octet",
+                          "{}: is not there any more: its run has removed it meanwhile, as its checkpoint.keep "
+                          "says; try again with a newer one ({})",
+                          *gone, error.what());
+      }
+      log::info("{} is not there any more, as its run goes on; the newest is looked for again", *gone);
+    }
+  }
+}
+
 RunConfig config_of(const OpenCheckpoint& checkpoint, bool* has_seq_len) {
   RunConfig config;
   Schema schema;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,12 @@ OpenCheckpoint open_verified(const std::string& path, int threads);
 /// error that names those that there are where they are fewer, or two that are of different models. Internal error for
 /// one that cannot be read, which may be whole.
 std::vector<OpenCheckpoint> newest_whole(const std::string& run, int count, int threads);
+
+/// Runs `work`, which opens what `path` means and reads it. A run that goes on removes old checkpoints, that one too:
+/// where work fails and a checkpoint of the run is gone since it began, it is done again with what is the newest then,
+/// a few times. Usage error that says that the run has removed it after these, and for a checkpoint that is named
+/// itself.
+void while_run_prunes(const std::string& path, const std::function<void()>& work);
 
 /// The checks of open_verified for a checkpoint whose manifest is known: a line to the log for each damaged file; the
 /// exit code to end with, 0 when it is whole.
