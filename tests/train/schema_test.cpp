@@ -233,6 +233,8 @@ TEST(Schema, PrintedConfigurationsReadBack) {
     const CommandLine second = parse_words({printed.path});
     EXPECT_EQ(second.action, CommandLine::Action::run);
     EXPECT_EQ(to_yaml(second.config), to_yaml(first.config));
+    EXPECT_NE(to_yaml(first.config).find("  eps: 1.0e-08\n"), std::string::npos)
+        << "no number to YAML 1.1 without a point";
     EXPECT_EQ(to_yaml(second.config.model), to_yaml(first.config.model));
     EXPECT_EQ(second.config.seed, UINT64_MAX);
     ++files;

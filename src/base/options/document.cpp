@@ -68,6 +68,18 @@ std::string each(const Schema& schema, const Schema::Section& section, const F& 
   return out;
 }
 
+/// 1e-08 as 1.0e-08: to readers of YAML 1.1, as PyYAML, a number without a point is a text.
+std::string with_points(const std::string& numbers) {
+  std::string out;
+  bool whole = true;
+  for (const char c : numbers) {
+    if (c == 'e' && whole) out += ".0";
+    whole = (whole && c != '.' && c != 'e') || c == ',' || c == '[';
+    out += c;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string to_yaml(const Schema& schema) {
@@ -75,7 +87,8 @@ std::string to_yaml(const Schema& schema) {
   for (const auto& section : schema.sections()) {
     const std::string indent = section.name.empty() ? "" : "  ";
     const std::string lines = each(schema, section, [&](const Option& option) {
-      return fmt::format("{}{}: {}\n", indent, option.key(), option.text());
+      const bool numbers = option.type() == "number" || option.type() == "list of numbers";
+      return fmt::format("{}{}: {}\n", indent, option.key(), numbers ? with_points(option.text()) : option.text());
     });
     if (!lines.empty() && !section.name.empty()) out += section.name + ":\n";
     out += lines;
