@@ -26,7 +26,7 @@
 #include "src/device/hardware_queues.h"
 #include "src/train/options/validate.h"
 #include "src/train/plan/memory_plan.h"
-#include "src/train/run/cpu_setup.h"
+#include "src/train/start/cpu_setup.h"
 
 namespace octet::commbench {
 namespace {

@@ -18,7 +18,7 @@
 #include "src/comm/nccl_process.h"
 #include "src/comm/watchdog.h"
 #include "src/device/hardware_queues.h"
-#include "src/train/run/cpu_setup.h"
+#include "src/train/start/cpu_setup.h"
 
 namespace octet::evaluate {
 namespace {

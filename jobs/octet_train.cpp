@@ -29,9 +29,9 @@
 #include "src/train/options/run_options.h"
 #include "src/train/options/validate.h"
 #include "src/train/plan/memory_plan.h"
-#include "src/train/run/cpu_setup.h"
 #include "src/train/run/run.h"
 #include "src/train/run/stop_request.h"
+#include "src/train/start/cpu_setup.h"
 
 namespace octet {
 namespace {

@@ -12,7 +12,7 @@
 #include "src/comm/host_exchange.h"
 #include "src/corpus/outputs.h"
 #include "src/data/data_facts.h"
-#include "src/train/run/token_ranges.h"
+#include "src/train/start/token_ranges.h"
 
 namespace octet::evaluate {
 namespace {

@@ -8,7 +8,7 @@
 #include "src/base/options/document.h"
 #include "src/device/hardware_queues.h"
 #include "src/train/options/sections.h"
-#include "src/train/run/cpu_setup.h"
+#include "src/train/start/cpu_setup.h"
 
 namespace octet {
 namespace {

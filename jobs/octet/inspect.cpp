@@ -12,7 +12,7 @@
 #include "src/data/entropy.h"
 #include "src/data/sampler.h"
 #include "src/data/window_documents.h"
-#include "src/train/run/token_ranges.h"
+#include "src/train/start/token_ranges.h"
 
 namespace octet {
 namespace po = boost::program_options;

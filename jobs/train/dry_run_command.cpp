@@ -24,9 +24,9 @@
 #include "src/train/plan/dry_timeline.h"
 #include "src/train/plan/memory_plan.h"
 #include "src/train/plan/pipeline_timeline.h"
-#include "src/train/run/initial_weights_check.h"
 #include "src/train/run/profiler.h"
-#include "src/train/run/resume.h"
+#include "src/train/start/initial_weights_check.h"
+#include "src/train/start/resume.h"
 #include "src/train/step/pipeline_plan.h"
 #include "src/train/step/run_settings.h"
 

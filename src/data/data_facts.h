@@ -13,7 +13,7 @@ namespace octet {
 // What is known of token data stands beside them in PREFIX.data.json, with the fingerprint of what it is of: the range
 // of their ids, and where `octet prepare` made them, the tokenizer and how much text they stand for. For data that came
 // from elsewhere `octet inspect --remember` writes it. A run that scans its data keeps such a file in its own directory
-// (src/train/run/token_ranges.h).
+// (src/train/start/token_ranges.h).
 
 struct DataFacts {
   TokenRange range{};

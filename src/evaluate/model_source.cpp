@@ -16,7 +16,7 @@
 #include "src/comm/host_exchange.h"
 #include "src/corpus/recorded_tokenizer.h"
 #include "src/train/options/run_options.h"
-#include "src/train/run/tokenizer_record.h"
+#include "src/train/start/tokenizer_record.h"
 
 namespace octet {
 namespace {

@@ -1,6 +1,6 @@
 // The life of a run's choices on several ranks, with a stand-in for the library that is timed: who times what, what is
 // written, what a resumed start reads, and what is warned of. Of GEMMs; attention's differ by names.
-#include "src/train/run/choose_plans.h"
+#include "src/train/start/choose_plans.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Hosts of which one has something else at the path of the run directory: a folder of its own in place of a mount.
-#include "src/train/run/run_directory.h"
+#include "src/train/start/run_directory.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

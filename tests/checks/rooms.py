@@ -69,7 +69,8 @@ FOLDERS = {
         "step": "options",
         "plan": "step",
         "health": "",
-        "run": "plan health",
+        "start": "plan",
+        "run": "start health",
     },
 }
 # Folders for their own room alone (and the tests).

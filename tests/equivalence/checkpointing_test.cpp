@@ -6,7 +6,7 @@
 
 #include "checkpoints/restore.h"
 #include "src/base/hosts.h"
-#include "src/train/run/run_directory.h"
+#include "src/train/start/run_directory.h"
 #include "tests/equivalence/trainer_test.h"
 
 namespace octet {

@@ -6,7 +6,7 @@
 #include "checkpoints/restore.h"
 #include "src/comm/trace.h"
 #include "src/train/run/loop.h"
-#include "src/train/run/run_directory.h"
+#include "src/train/start/run_directory.h"
 #include "tests/equivalence/trainer_test.h"
 #include "tests/support/unlike_sums.h"
 

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "src/train/run/loop.h"
-#include "src/train/run/run_directory.h"
+#include "src/train/start/run_directory.h"
 #include "src/train/step/model_state.h"
 #include "tests/equivalence/trainer_test.h"
 #include "tests/parallel/recording_device.h"

@@ -1,4 +1,4 @@
-#include "src/train/run/run_directory.h"
+#include "src/train/start/run_directory.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

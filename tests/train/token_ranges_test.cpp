@@ -1,4 +1,4 @@
-#include "src/train/run/token_ranges.h"
+#include "src/train/start/token_ranges.h"
 
 #include "src/data/data_facts.h"
 #include "tests/data/support.h"

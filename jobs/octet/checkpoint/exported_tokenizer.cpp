@@ -9,7 +9,7 @@
 #include "src/base/json_reader.h"
 #include "src/base/log.h"
 #include "src/data/tokenizer_identity.h"
-#include "src/train/run/tokenizer_record.h"
+#include "src/train/start/tokenizer_record.h"
 
 namespace octet::tool {
 namespace {

@@ -20,7 +20,7 @@
 #include "src/cluster/environment/findings.h"
 #include "src/metrics/status.h"
 #include "src/train/options/run_options.h"
-#include "src/train/run/run_directory.h"
+#include "src/train/start/run_directory.h"
 
 namespace octet::submit {
 namespace {

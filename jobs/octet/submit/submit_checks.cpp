@@ -18,10 +18,10 @@
 #include "src/train/options/option_texts.h"
 #include "src/train/options/validate.h"
 #include "src/train/plan/memory_plan.h"
-#include "src/train/run/initial_weights_check.h"
-#include "src/train/run/resume.h"
-#include "src/train/run/token_ranges.h"
-#include "src/train/run/tokenizer_record.h"
+#include "src/train/start/initial_weights_check.h"
+#include "src/train/start/resume.h"
+#include "src/train/start/token_ranges.h"
+#include "src/train/start/tokenizer_record.h"
 #include "src/train/step/run_settings.h"
 
 namespace octet::submit {

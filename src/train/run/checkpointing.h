@@ -11,8 +11,8 @@
 
 #include "checkpoints/checkpoint_config.h"
 #include "checkpoints/saver.h"
-#include "src/train/run/resume.h"
 #include "src/train/run/run_log.h"
+#include "src/train/start/resume.h"
 
 namespace octet {
 

@@ -6,8 +6,8 @@
 #include "src/profile/breakdown.h"
 #include "src/profile/timeline.h"
 #include "src/train/options/option_texts.h"
-#include "src/train/run/run_directory.h"
-#include "src/train/run/run_environment.h"
+#include "src/train/start/run_directory.h"
+#include "src/train/start/run_environment.h"
 
 namespace octet {
 

@@ -18,14 +18,14 @@
 #include "src/train/health/device_health.h"
 #include "src/train/options/run_options.h"
 #include "src/train/plan/memory_plan.h"
-#include "src/train/run/library_plans.h"
 #include "src/train/run/loop.h"
-#include "src/train/run/resume.h"
 #include "src/train/run/run_banner.h"
 #include "src/train/run/run_log.h"
 #include "src/train/run/shared_warnings.h"
-#include "src/train/run/token_ranges.h"
-#include "src/train/run/tokenizer_record.h"
+#include "src/train/start/library_plans.h"
+#include "src/train/start/resume.h"
+#include "src/train/start/token_ranges.h"
+#include "src/train/start/tokenizer_record.h"
 #include "src/train/step/run_settings.h"
 
 namespace octet {

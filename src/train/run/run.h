@@ -1,7 +1,7 @@
 #pragma once
 
-#include "src/train/run/run_environment.h"
 #include "src/train/run/stop_request.h"
+#include "src/train/start/run_environment.h"
 
 namespace octet {
 

@@ -6,8 +6,8 @@
 #include "src/metrics/step_metrics.h"
 #include "src/model/exchange_table.h"
 #include "src/ops/recipe.h"
-#include "src/train/run/resume.h"
 #include "src/train/run/step_queue.h"
+#include "src/train/start/resume.h"
 #include "src/train/step/run_settings.h"
 
 namespace octet {

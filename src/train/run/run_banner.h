@@ -3,7 +3,7 @@
 #include <string>
 
 #include "src/train/plan/memory_plan.h"
-#include "src/train/run/run_environment.h"
+#include "src/train/start/run_environment.h"
 
 namespace octet {
 

@@ -10,9 +10,9 @@
 #include "src/metrics/status.h"
 #include "src/metrics/step_metrics.h"
 #include "src/train/plan/memory_plan.h"
-#include "src/train/run/resume.h"
-#include "src/train/run/run_directory.h"
-#include "src/train/run/run_environment.h"
+#include "src/train/start/resume.h"
+#include "src/train/start/run_directory.h"
+#include "src/train/start/run_environment.h"
 
 namespace octet {
 

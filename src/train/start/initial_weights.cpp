@@ -1,4 +1,4 @@
-#include "src/train/run/initial_weights.h"
+#include "src/train/start/initial_weights.h"
 
 #include <chrono>
 #include <exception>
@@ -14,7 +14,7 @@
 #include "src/base/log.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
-#include "src/train/run/initial_weights_check.h"
+#include "src/train/start/initial_weights_check.h"
 #include "src/train/step/model_state.h"
 
 namespace octet {

@@ -1,4 +1,4 @@
-#include "src/train/run/initial_weights_check.h"
+#include "src/train/start/initial_weights_check.h"
 
 #include <algorithm>
 #include <array>

@@ -5,8 +5,8 @@
 #include "src/comm/mesh.h"
 #include "src/comm/trace.h"
 #include "src/profile/timeline.h"
-#include "src/train/run/failure_status.h"
-#include "src/train/run/run_directory.h"
+#include "src/train/start/failure_status.h"
+#include "src/train/start/run_directory.h"
 #include "src/train/step/trainer.h"
 
 namespace octet {

@@ -6,7 +6,7 @@
 #include "src/comm/communicator.h"
 #include "src/data/data_identity.h"
 #include "src/data/sampler.h"
-#include "src/train/run/run_directory.h"
+#include "src/train/start/run_directory.h"
 
 namespace octet {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "checkpoints/verification.h"
-#include "src/train/run/run_directory.h"
-#include "src/train/run/run_environment.h"
+#include "src/train/start/run_directory.h"
+#include "src/train/start/run_environment.h"
 
 namespace octet {
 

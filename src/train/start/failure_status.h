@@ -7,7 +7,7 @@
 
 #include "src/comm/communicator.h"
 #include "src/comm/failure.h"
-#include "src/train/run/run_directory.h"
+#include "src/train/start/run_directory.h"
 
 namespace octet {
 

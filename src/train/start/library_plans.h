@@ -1,6 +1,6 @@
 #pragma once
 
-#include "src/train/run/run_environment.h"
+#include "src/train/start/run_environment.h"
 
 namespace octet {
 

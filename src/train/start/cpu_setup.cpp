@@ -1,4 +1,4 @@
-#include "src/train/run/cpu_setup.h"
+#include "src/train/start/cpu_setup.h"
 
 #include <omp.h>
 #include <sched.h>

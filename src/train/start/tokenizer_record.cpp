@@ -1,4 +1,4 @@
-#include "src/train/run/tokenizer_record.h"
+#include "src/train/start/tokenizer_record.h"
 
 #include <cerrno>
 #include <cstring>

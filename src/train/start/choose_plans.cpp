@@ -1,4 +1,4 @@
-#include "src/train/run/choose_plans.h"
+#include "src/train/start/choose_plans.h"
 
 #include <cerrno>
 #include <chrono>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "src/train/options/run_config.h"
-#include "src/train/run/run_environment.h"
+#include "src/train/start/run_environment.h"
 #include "src/train/step/trainer.h"
 
 namespace octet {

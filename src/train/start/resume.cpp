@@ -1,4 +1,4 @@
-#include "src/train/run/resume.h"
+#include "src/train/start/resume.h"
 
 #include <algorithm>
 #include <chrono>
@@ -14,7 +14,7 @@
 #include "src/train/options/data_check.h"
 #include "src/train/options/schedule_check.h"
 #include "src/train/options/settings_check.h"
-#include "src/train/run/initial_weights.h"
+#include "src/train/start/initial_weights.h"
 #include "src/train/step/model_state.h"
 
 namespace octet {

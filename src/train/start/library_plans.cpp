@@ -1,11 +1,11 @@
-#include "src/train/run/library_plans.h"
+#include "src/train/start/library_plans.h"
 
 #include <memory>
 
 #include "kernels/attention_timing.h"
 #include "kernels/gemm_timing.h"
 #include "src/train/plan/problem_list.h"
-#include "src/train/run/choose_plans.h"
+#include "src/train/start/choose_plans.h"
 
 namespace octet {
 namespace {

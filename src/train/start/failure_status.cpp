@@ -1,4 +1,4 @@
-#include "src/train/run/failure_status.h"
+#include "src/train/start/failure_status.h"
 
 #include <algorithm>
 #include <exception>
