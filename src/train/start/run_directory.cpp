@@ -15,18 +15,23 @@
 #include "src/comm/watchdog.h"
 #include "src/metrics/status.h"
 #include "src/train/options/settings_check.h"
-#include "src/train/run/misplaced_checkpoint.h"
+#include "src/train/start/misplaced_checkpoint.h"
 
 namespace octet {
 namespace {
 
 namespace fs = std::filesystem;
 
+/// The file by which a directory is seen to be that of a run.
+const char* sign_of(const RunDirectory& run) {
+  return checkpoint::is_there(run.metrics()) ? "metrics.jsonl" : "status.json";
+}
+
 Error refuse_used(const RunDirectory& run, const char* why) {
   return usage_error("train",
                      "run.dir = {}: holds a run already ({}) and no checkpoint from which it could go on; "
                      "{}; choose another directory (docs/problems.md, \"The run directory holds a run\")",
-                     run.path, checkpoint::is_there(run.metrics()) ? "metrics.jsonl" : "status.json", why);
+                     run.path, sign_of(run), why);
 }
 
 /// A start that ended before its first checkpoint is begun again when it was of this run: a job that is requeued must
@@ -67,10 +72,7 @@ void decide(RunDirectory& run, const RunConfig& config) {
     throw usage_error("train",
                       "run.dir = {}: holds a run already ({}); choose another directory{} (docs/problems.md, \"The run "
                       "directory holds a run\")",
-                      run.path,
-                      finished ? "status.json"
-                      : used   ? "metrics.jsonl"
-                               : "checkpoints",
+                      run.path, used ? sign_of(run) : "checkpoints",
                       saved ? ", or go on with --checkpoint.resume auto" : "");
   }
   if (!saved) refuse_misplaced_checkpoint(run.path, run.checkpoints());

@@ -1,4 +1,4 @@
-#include "src/train/run/misplaced_checkpoint.h"
+#include "src/train/start/misplaced_checkpoint.h"
 
 #include <algorithm>
 #include <filesystem>
