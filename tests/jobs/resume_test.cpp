@@ -203,7 +203,7 @@ TEST(Resuming, NeverMustAuto) {
       "--train.micro_batch 1 --precision fp32 --train.steps 12" + never_due + " --checkpoint.resume ";
 
   expect_refused(copy_of(saved).directory, more + "never", {"holds a run already", "--checkpoint.resume auto"});
-  expect_refused(unsaved.directory, "--checkpoint.resume never", {"holds a run already (status.json)"});
+  expect_refused(unsaved.directory, "--checkpoint.resume never", {"holds a run already (metrics.jsonl)"});
   expect_refused(unsaved.directory, "--checkpoint.resume auto", {"holds a run already", "no checkpoint"});
   expect_refused(unsaved.directory, "--checkpoint.resume must", {"checkpoint.resume = must", "no checkpoint in "});
   const std::string nowhere = new_run_directory();
