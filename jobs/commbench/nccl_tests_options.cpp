@@ -44,7 +44,7 @@ constexpr std::array options = std::to_array<NcclTestsOption>({
     {'C', "report_cputime", "", "0", "times are those of the collective"},
     {'S', "report_timestamps", "", "0", "the file of --json says when it was measured"},
     {'a', "average", "", "3", "times are those of the slowest rank"},
-    {'R', "local_register", "", "0", "nccl.buffers of a run says what is registered"},
+    {'R', "local_register", "", "0", "nccl.dp_shard_buffers of a run says what is registered"},
     {'u', "unalign", "", "0", "buffers are aligned"},
     {'I', "per_iter_timing", "", "0", "--json has the 95th percentile of the iterations"},
     {'i', "stepbytes", "", "", "sizes grow by a factor: -f"},

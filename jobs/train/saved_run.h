@@ -16,8 +16,9 @@ struct SavedRun {
   RunConfig then;  ///< its settings; what it does not say is as now
 };
 
-/// Nothing where run.dir holds no checkpoint. Usage error for a manifest that cannot be read, and for settings with
-/// which the run would refuse to go on: told here, they cost no time in a queue.
+/// Nothing where run.dir holds no checkpoint. Usage error for a manifest that cannot be read, for settings with which
+/// the run would refuse to go on, and for a checkpoint that stands where the run would not find it: told here, they
+/// cost no time in a queue.
 std::optional<SavedRun> newest_saved(const RunConfig& now);
 
 }  // namespace octet

@@ -67,7 +67,7 @@ ClusterProfile read_profile(const std::string& cluster, const ProfileOverrides& 
     throw usage_error("config", "{}: {} required key(s) are missing:\n  {}", path, missing.size(),
                       joined(missing, "\n  "));
   }
-  profile.name = fs::path(path).stem();
+  if (profile.name.empty()) profile.name = fs::path(path).stem();
   if (profile.network.leaf_nodes == 0) profile.network.leaf_nodes = leaf_nodes;
   validate(profile, schema.origins());
   return profile;

@@ -143,7 +143,7 @@ struct EnvironmentProfile {
 
 /// A cluster as configs/clusters/NAME.yaml describes it. Sizes are GiB (2^30 bytes), rates Gb/s (10^9 bits a second).
 struct ClusterProfile {
-  std::string name;  ///< of the file, without its extension
+  std::string name;  ///< by which messages call it: of the file, without its extension, unless the file says one
   std::string description;
   Fabric fabric = Fabric::none;
   NodeProfile nodes;

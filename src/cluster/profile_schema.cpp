@@ -211,6 +211,7 @@ void declare_software(Schema& schema, ClusterProfile& p) {
 
 void declare_profile(Schema& schema, ClusterProfile& p) {
   schema.add("description", p.description).required().help("One line for readers.");
+  schema.add("name", p.name).help("By which messages call it. Empty: the file's name.");
   schema.add_choice("fabric", p.fabric)
       .required()
       .help(

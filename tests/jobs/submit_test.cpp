@@ -194,6 +194,42 @@ TEST_F(Submit, AChainThatIsAddedIsOneWithTheFirst) {
   EXPECT_EQ(rest_of("101", "finish", 20, ""), "");
 }
 
+/// The directory alone says what its last job had.
+TEST_F(Submit, ADirectoryIsSubmittedAsItsLastJobWas) {
+  ASSERT_EQ(submit_run("--checkpoint.interval 5 --train.steps 20 --cluster.slurm.account physics").exit_code, 0);
+  ASSERT_EQ(submit(directory + " --cluster local --nodes 2 --spares 1 --cluster.slurm.account physics").exit_code, 0);
+  const CommandResult again = submit(directory);
+  ASSERT_EQ(again.exit_code, 0) << again.all();
+  expect_in("as job 102 of this run: 2 nodes and 1 spares of local", again.err);
+  EXPECT_EQ(read("job-103.sh"), read("job-102.sh"));
+  EXPECT_EQ(rest_of("102", "stop", 20, "103"), "103 ") << "they do the same";
+  expect_in("name: local\n", read_bytes(file("cluster.yaml")));
+
+  ASSERT_EQ(submit(directory + " --nodes 3").exit_code, 0);
+  for (const char* line : {"#SBATCH --nodes=3", "spares=0", "#SBATCH --account=physics"}) {
+    EXPECT_EQ(lines_with(line, read("job-104.sh")), 1) << line;
+  }
+  std::filesystem::remove(file("jobs.jsonl"));
+  expect_in("which cluster?", submit(directory).err);
+}
+
+TEST_F(Submit, RefusesWhatEveryRankWouldRefuse) {
+  write_bytes(workplace() / "wrong.json", "{}");
+  const CommandResult wrong = submit_run("--nccl.tuning_file wrong.json");
+  EXPECT_EQ(wrong.exit_code, 64) << wrong.all();
+  expect_in("wrong.json", wrong.err);
+  const std::string wsd = "--checkpoint.interval 4 --schedule.kind wsd --schedule.decay_steps 4 --train.steps ";
+  ASSERT_EQ(submit_run(wsd + "8").exit_code, 0);
+  ASSERT_EQ(train_in(directory, 2, wsd + "8").result.exit_code, 0);
+  const CommandResult longer = submit(directory + " --train.steps 40");
+  EXPECT_EQ(longer.exit_code, 64) << longer.all();
+  expect_in("which is done, had the learning rate", longer.err);
+  const std::string checkpoints = file("checkpoints/");
+  std::filesystem::rename(checkpoints + "step-000008", checkpoints + "step-8");
+  std::filesystem::remove_all(checkpoints + "step-000004");
+  expect_in("step-8 holds one, which no run finds there", submit(directory + " --train.steps 40").err);
+}
+
 /// Whoever submits it has done something about what may end the first.
 TEST_F(Submit, AJobThatIsSubmittedOtherwiseIsNotEndedWithTheFirst) {
   const std::string again = directory + " --cluster local --nodes 2 ";

@@ -80,6 +80,20 @@ TEST(DryRunCommand, PrintsTheExampleOfTheDocumentation) {
       << "put what the command prints into the page";
 }
 
+/// Of a pipeline the page shows the first line and the last ones of what comes behind the first rank's.
+TEST(DryRunCommand, PrintsThePipelineOfTheDocumentation) {
+  const std::string page = read_bytes(OCTET_SOURCE_DIR "/docs/dry-run.md");
+  const std::string text =
+      dry(OCTET_SOURCE_DIR "/configs/runs/llama-405b-pp.yaml", {"--ranks", "512", "--cluster", "dgx-h100-infiniband"});
+  std::size_t at = page.find("that was rank 0 as if it waited for no other stage");
+  ASSERT_NE(at, std::string::npos);
+  for (const std::size_t end = page.find("```", at); at < end;) {
+    const std::string line = page.substr(at, page.find('\n', at) + 1 - at);
+    at += line.size();
+    EXPECT_TRUE(says(line, "              ...") || says(text, line)) << line << "\n" << text;
+  }
+}
+
 /// docs/parallelism.md shows them, and the command.
 TEST(DryRunCommand, DrawsTheSchedulesOfTheDocumentation) {
   const test::TempFolder folder;

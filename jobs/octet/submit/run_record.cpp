@@ -48,6 +48,7 @@ void record_job(const std::string& run_dir, const JobRecord& job) {
   json["cluster"] = job.cluster;
   json["nodes"] = job.nodes;
   json["time"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  json["spares"] = job.spares;
   json["run_dir"] = job.run_dir;
   json["steps"] = job.steps;
   json["settings"] = job.settings;
@@ -69,6 +70,7 @@ std::vector<JobRecord> recorded_jobs(const std::string& run_dir) {
                    .cluster = job.text("cluster"),
                    .nodes = job.integer("nodes"),
                    .time = job.text("time"),
+                   .spares = job.contains("spares") ? job.integer("spares") : 0,
                    .run_dir = job.contains("run_dir") ? job.text("run_dir") : "",
                    .steps = job.contains("steps") ? job.integer("steps") : 0,
                    .settings = job.contains("settings") ? job.text("settings") : ""});

@@ -13,9 +13,10 @@ struct JobRecord {
   std::int64_t nodes = 0;
   std::string time{};  ///< of the submission, in UTC
   // Nothing in records of an older version:
-  std::string run_dir{};   ///< in which it trains
-  std::int64_t steps = 0;  ///< of the run, all told, as this job knows it
-  std::string settings{};  ///< the same for jobs that do the same: settings_mark
+  std::int64_t spares = 0;  ///< beside the nodes
+  std::string run_dir{};    ///< in which it trains
+  std::int64_t steps = 0;   ///< of the run, all told, as this job knows it
+  std::string settings{};   ///< the same for jobs that do the same: settings_mark
 };
 
 /// The name of a run's jobs: that of its directory and a sign that tells runs with equal names apart, since jobs of one

@@ -100,6 +100,7 @@ std::vector<std::string> submit_jobs(const Submission& s, const SubmitOptions& o
                                .name = s.job.name,
                                .cluster = s.job.profile.name,
                                .nodes = o.nodes,
+                               .spares = o.spares,
                                .run_dir = s.job.run_dir,
                                .steps = s.job.steps,
                                .settings = mark_of(s, o)});

@@ -23,6 +23,7 @@
 #include "src/train/start/token_ranges.h"
 #include "src/train/start/tokenizer_record.h"
 #include "src/train/step/run_settings.h"
+#include "src/tuning/tuning_file.h"
 
 namespace octet::submit {
 namespace {
@@ -125,6 +126,11 @@ void check_weights(const RunConfig& c, const std::optional<TokenizerIdentity>& d
   log::info("initial weights: those of {}", c.init.from);
 }
 
+/// As each rank will read it.
+void check_tuning_file(const RunConfig& c) {
+  if (!c.nccl.tuning_file.empty()) read_tuning_file(c.nccl.tuning_file);
+}
+
 /// The line "devices    cpu, cuda ..." of what octet-train --version prints; empty where there is none.
 std::string devices_of(const std::string& text) {
   std::istringstream lines(text);
@@ -208,6 +214,7 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
   check_where_it_is(options.dry_run, "data", notes, [&] { tokenizer = check_data(resolved); });
   check_where_it_is(options.dry_run, "init.from", notes, [&] { check_weights(resolved, tokenizer); });
   check_where_it_is(options.dry_run, "cuda.gemm_plans", notes, [&] { check_plan_file(resolved, run.origins); });
+  check_where_it_is(options.dry_run, "nccl.tuning_file", notes, [&] { check_tuning_file(resolved); });
   const FileSystem* files = profile.file_system_of(config.run_dir);
   if (files != nullptr && !files->advice.empty()) log::info("{} is {}: {}", files->path, files->kind, files->advice);
   return notes;

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 
+#include "jobs/octet/submit/run_record.h"
 #include "src/base/log.h"
 #include "src/base/options/arguments.h"
 #include "src/base/options/document.h"
@@ -164,6 +165,25 @@ void add_overrides(const SubmitOptions& o, ProfileOverrides& overrides) {
   }
 }
 
+/// The directory of a run that was submitted says on which cluster and how many nodes, where the command does not: as
+/// its last job had them.
+void take_from_last_job(const std::string& run_dir, const Arguments& given, SubmitOptions& o) {
+  const bool says_spares =
+      std::ranges::count(given.overrides, "spares", &std::pair<std::string, std::string>::first) > 0;
+  const bool says_nodes = o.nodes > 0;
+  if (!o.cluster.empty() && says_nodes) return;
+  const std::vector<JobRecord> jobs = recorded_jobs(run_dir);
+  std::error_code error;
+  const std::string profile = run_dir + "/cluster.yaml";
+  if (jobs.empty() || !std::filesystem::is_regular_file(profile, error)) return;
+  const JobRecord& last = jobs.back();
+  if (!says_nodes) o.nodes = last.nodes;
+  if (!says_nodes && !says_spares) o.spares = last.spares;
+  log::info("as job {} of this run: {} nodes{} of {}", last.id, o.nodes,
+            o.spares > 0 ? fmt::format(" and {} spares", o.spares) : "", o.cluster.empty() ? last.cluster : o.cluster);
+  if (o.cluster.empty()) o.cluster = profile;
+}
+
 void check(const SubmitOptions& o) {
   if (o.cluster.empty()) throw usage_error("submit", "which cluster? --cluster NAME (octet submit --help)");
   if (o.nodes == 0) throw usage_error("submit", "how many nodes? --nodes N");
@@ -198,8 +218,9 @@ SubmitCommand parse_submit(const std::vector<std::string>& given) {
     out.action = SubmitCommand::Action::print_profile;
   if (out.action != SubmitCommand::Action::submit) return out;
 
-  check(out.options);
   const Arguments asked = parse_arguments(run, {}, static_cast<int>(words.run.size()), words.run.data());
+  if (is_folder(asked.file)) take_from_last_job(asked.file, own, out.options);
+  check(out.options);
   const std::string resolved = run_file(asked.file);
   if (!asked.file.empty()) words.run[words.file] = resolved.c_str();
   out.run = parse_command_line(static_cast<int>(words.run.size()), words.run.data());
@@ -219,7 +240,8 @@ std::string submit_usage() {
   Schema schema;
   declare(schema, options);
   return "Checks a run, writes its job script and submits it to Slurm.\n\n"
-         "usage: octet submit RUN.yaml|RUN_DIR --cluster NAME --nodes N [OPTIONS]\n"
+         "usage: octet submit RUN.yaml --cluster NAME --nodes N [OPTIONS]\n"
+         "       octet submit RUN_DIR [OPTIONS]             cluster and nodes as its last job had them\n"
          "       octet submit status|cancel|logs RUN_DIR\n"
          "  --dry-run          print every file that would be written, and write nothing\n"
          "  --hold             submit, but do not start before scontrol release\n"

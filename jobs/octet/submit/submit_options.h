@@ -32,10 +32,10 @@ struct SubmitCommand {
   CommandLine run;  ///< resolved and validated
 };
 
-/// `RUN.yaml | RUN_DIR --cluster NAME --nodes N [OPTIONS] [--cluster.section.key VALUE]... [--section.key VALUE]...`;
+/// `RUN.yaml --cluster NAME --nodes N [OPTIONS] [--cluster.section.key VALUE]... [--section.key VALUE]...`;
 /// the last are those of octet-train. What sbatch has a letter for may be given by it: -A project. A run directory
 /// stands for its submitted.yaml, and is run.dir unless that is given: where it has been renamed or copied since, a
-/// warning says so. Throws usage errors.
+/// warning says so. It says the cluster and the nodes too, as its last job had them. Throws usage errors.
 SubmitCommand parse_submit(const std::vector<std::string>& arguments);
 
 /// Text of --help.

@@ -26,8 +26,8 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
       .help(
           "Asynchronous tensor parallelism: each rank's part of a gathered input and of a sum travels by itself, "
           "beside the GEMMs of the other parts, of the blocks' linears. The same numbers where a GEMM of some rows "
-          "gives the bits of one of all, as on the CPU. Not with the rowwise recipes; float8 needs parts of 16 "
-          "tokens.");
+          "gives the bits of one of all, as on the CPU. Not with float8 recipes that gather in bf16 (rowwise, "
+          "rowwise_with_gw_hp, blockwise); float8 needs parts of 16 tokens.");
   schema.add("cp", c.cp).unit("ranks").between(1, most_ranks).help("Context parallelism. Not available yet: 1.");
   schema.add("pp", c.pp)
       .unit("ranks")
