@@ -242,7 +242,7 @@ std::vector<std::string> config_warnings(const std::string& text, const std::str
   constexpr const char* dropout = "attention_dropout";
   const auto json = parse_json(text, "checkpoints", path, "the configuration of a model");
   const JsonReader config(json, "checkpoints", path);
-  if (number_or(config, dropout, 0) == 0) return {};
+  if (!config.has(dropout) || config.at(dropout).shown() == "0.0" || config.at(dropout).shown() == "0") return {};
   return {fmt::format("{} is {}: Octet has no dropout and trains without it", config.at(dropout).where(),
                       config.at(dropout).shown())};
 }

@@ -43,7 +43,14 @@ void write_file_of(const std::string& folder, int writer, const std::vector<Part
   manifest.files.push_back(std::move(file));
 }
 
-/// A run would look past one that has another name in its folder, and begin from nothing.
+bool is_run(const std::filesystem::path& folder) {
+  std::error_code error;
+  return std::filesystem::exists(folder / "config.yaml", error) ||
+         std::filesystem::exists(folder / "submitted.yaml", error);
+}
+
+/// In a run's folder for checkpoints another name is one that no run takes. Where there is no run yet, a name that
+/// means to be a step's is taken for one that shall be; other folders called checkpoints are somebody's archive.
 void check_name(const std::string& directory, std::int64_t step) {
   namespace fs = std::filesystem;
   const auto named = step_of(directory);
@@ -53,7 +60,8 @@ void check_name(const std::string& directory, std::int64_t step) {
   }
   const fs::path path = fs::absolute(directory).lexically_normal();
   const fs::path folder = path.has_filename() ? path.parent_path() : path.parent_path().parent_path();
-  if (!named && folder.filename() == "checkpoints") {
+  const bool means_step = path.string().find("/step-") != std::string::npos;
+  if (!named && folder.filename() == "checkpoints" && (means_step || is_run(folder.parent_path()))) {
     throw usage_error("checkpoints",
                       "{}: no run finds a checkpoint of that name in its folder checkpoints; expected {}", directory,
                       (folder / directory_name(step)).string());

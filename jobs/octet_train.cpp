@@ -196,11 +196,12 @@ int run(Command& read, MpiRuntime& mpi, const StopSignal& stop) {
 int main_of(int argc, char** argv) {
   SignalThread signals;  // before there are other threads
   const std::vector<std::string> words(argv, argv + argc);
-  if (asks_for_version(words)) {
+  if (asks_for_version(words) || asks_for_dry_run(words)) {
+    signals.take_user_signal();
+    if (asks_for_dry_run(words)) return dry_run_main(words);
     fmt::print("{}", version_text("octet-train"));
     return log::after_output(0);
   }
-  if (asks_for_dry_run(words)) return dry_run_main(words);
   // Requests count from here on and until the process is gone, which MPI's end and the libraries' can delay.
   static const auto& stop = *new StopSignal;
   Watchdog watchdog;  // lives until MPI has ended

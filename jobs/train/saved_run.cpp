@@ -14,7 +14,7 @@ std::optional<SavedRun> newest_saved(const RunConfig& now) {
   if (now.run_dir.empty()) return std::nullopt;
   const std::vector<std::string> saved = checkpoint::list_checkpoints(now.run_dir + "/checkpoints");
   if (saved.empty()) {
-    refuse_misplaced_checkpoint(now.run_dir, now.run_dir + "/checkpoints");
+    refuse_misplaced_checkpoint(now.run_dir, now.run_dir + "/checkpoints", now.init.from);
     return std::nullopt;
   }
   const checkpoint::RunState state = checkpoint::read_manifest(saved.front()).state;

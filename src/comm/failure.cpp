@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <system_error>
+#include <exception>
 #include <thread>
 #include <utility>
 
@@ -98,12 +98,13 @@ LeftReason leave_reason(ExitCode code, std::string_view message) noexcept {
   const FailureFile* const own = failure_file;
   if (own == nullptr) return left;
   Written written = Written::never;
-  if (own->may_write(code)) {
+  const bool may_write = own->may_write(code);
+  if (may_write) {
     written = write_new(own->path().c_str(),
                         Line("{} {} rank {} exit code {}: {}", utc_time().data(), host, log::rank(), number, message));
   }
   // Where the disk is full nobody can write it, and whoever fails says so where the status is.
-  left.first = own->may_write(code) && written != Written::before;
+  left.first = may_write && written != Written::before;
   left.lost = left.lost || written == Written::never;
   return left;
 }
@@ -115,7 +116,7 @@ void end_soon(int exit_code) {
       std::this_thread::sleep_for(std::chrono::seconds(seconds_to_end));
       _exit(exit_code);
     }).detach();
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
   }
 }
 

@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "src/base/error.h"
 #include "src/base/files.h"
@@ -23,7 +25,10 @@ bool put(const std::string& path, const std::string& text) {
   if (replace_file(path, text)) return true;
   if (errno != ENOSPC && errno != EDQUOT) return false;
   const FileHandle file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (file) ::flock(file.get(), LOCK_EX);  // ranks that fail may write at once
+  // Ranks that fail may write at once; one that holds the lock and hangs must not keep the others from ending.
+  for (int i = 0; file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK && i < 20; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   return file && write_all(file.get(), text) && ::ftruncate(file.get(), static_cast<off_t>(text.size())) == 0;
 }
 

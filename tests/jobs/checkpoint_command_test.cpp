@@ -371,6 +371,9 @@ TEST_F(CheckpointCommand, AnImportThatFailsCanBeRepeated) {
   fs::remove_all(made + "/run");
   write_bytes(file, "mine");
   expect(64, import, {"--model-file = " + file + ": exists; expected the name of a new file"});
+  const std::string below_a_file = file + "/sub/model.yaml", nowhere = folder_ / "not-made";
+  expect(64, "import " + in + " " + nowhere + " --model-file " + below_a_file, {"--model-file = " + below_a_file});
+  EXPECT_FALSE(std::filesystem::exists(nowhere)) << "the weights come after";
   EXPECT_EQ(read_bytes(file), "mine");
   EXPECT_FALSE(fs::exists(made + "/run"));
 }

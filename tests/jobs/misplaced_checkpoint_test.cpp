@@ -22,7 +22,7 @@ const std::string& folder() {
 }
 
 TEST(MisplacedCheckpoint, IsNotWrittenIntoAFolderOfCheckpoints) {
-  for (const char* name : {"step-0", "foo", "step-00000000", "step-0/"}) {
+  for (const char* name : {"step-0", "step-00000000", "step-0/"}) {
     SCOPED_TRACE(name);
     const std::string run = new_run_directory(), there = run + "/checkpoints/";
     const CommandResult import = in_workplace(fmt::format("{}import {} {}{}", tool, folder(), there, name));
@@ -34,8 +34,12 @@ TEST(MisplacedCheckpoint, IsNotWrittenIntoAFolderOfCheckpoints) {
     EXPECT_HAS(copy.err, there + "step-000020");
     EXPECT_FALSE(fs::exists(workplace() / run));
   }
-  const CommandResult elsewhere = in_workplace(tool + "import " + folder() + " archive/step-0");
-  EXPECT_EQ(elsewhere.exit_code, 0) << elsewhere.all();
+  const std::string run = train(1, "--train.steps 1").directory;
+  EXPECT_EQ(in_workplace(tool + "import " + folder() + " " + run + "/checkpoints/foo").exit_code, 64);
+  for (const char* elsewhere : {" archive/step-0", " archive/checkpoints/llama-3-8b"}) {
+    const CommandResult r = in_workplace(tool + "import " + folder() + elsewhere);
+    EXPECT_EQ(r.exit_code, 0) << r.all();
+  }
 }
 
 /// A run directory that has a copy of the checkpoint under that name.
@@ -69,6 +73,18 @@ TEST(MisplacedCheckpoint, IsNoneThatOctetLeavesUnfinishedOrSetsAside) {
     EXPECT_EQ(start.result.exit_code, 0) << start.result.all();
     EXPECT_EQ(start.losses().size(), 1u);
   }
+}
+
+TEST(MisplacedCheckpoint, IsNoneThatInitFromNamesAndNoManifestOfSomethingElse) {
+  const std::string run = with_copy_at("checkpoints/base");
+  const TrainedRun begun = train_in(run, 1, "--train.steps 1 --init.from " + run + "/checkpoints/base");
+  EXPECT_EQ(begun.result.exit_code, 0) << begun.result.all();
+  const std::string web = new_run_directory();
+  for (const char* name : {"/manifest.json", "/checkpoints/exported/manifest.json"}) {
+    write_bytes(workplace() / (web + name), "{\"name\": \"webapp\"}");
+  }
+  const TrainedRun other = train_in(web, 1, "--train.steps 1");
+  EXPECT_EQ(other.result.exit_code, 0) << other.result.all();
 }
 
 TEST(Origin, OfAStepThatIsDoneStaysThatOfTheCheckpoint) {

@@ -40,15 +40,16 @@ TEST(StoppingWithCheckpoints, BySignals) {
   }
 }
 
-/// The run reads its configuration from a pipe, so that it is in its start for as long as nobody writes there.
+/// The run reads its configuration from a pipe, so that it is in its start for as long as nobody writes there; who
+/// writes can open the pipe when the run has, which is behind what hears signals.
 TEST(StoppingWithCheckpoints, BySignalsThatComeWhileItStarts) {
   for (const auto& [signal, name] :
        std::vector<std::pair<std::string, std::string>>{{"TERM", "SIGTERM"}, {"USR1", "SIGUSR1"}, {"INT", "SIGINT"}}) {
     SCOPED_TRACE(name);
     const std::string directory = new_run_directory();
     const std::string command = fmt::format(
-        "sh -c 'mkfifo slow.yaml; {} slow.yaml --run.dir {} --train.steps 1000000 {} & sleep 1; kill -{} $!; "
-        "cat run.yaml > slow.yaml; wait $!; code=$?; rm slow.yaml; exit $code'",
+        "sh -c 'mkfifo slow.yaml; {} slow.yaml --run.dir {} --train.steps 1000000 {} & {{ kill -{} $!; "
+        "cat run.yaml; }} > slow.yaml; wait $!; code=$?; rm slow.yaml; exit $code'",
         octet_train, directory, saved_when_stopped, signal);
     const TrainedRun run{in_workplace(command, 60), directory};
     EXPECT_EQ(run.result.exit_code, 75) << run.result.all();

@@ -66,14 +66,16 @@ int run_diff(const std::vector<std::string>& arguments) {
   if (!parse_arguments(arguments, diff_usage, described, "checkpoint", 2)) return 0;
   if (paths.size() != 2) throw usage_error("octet", "diff: {} checkpoint given; expected two", paths.size());
 
-  const OpenCheckpoint a = open_verified(paths[0], hashing_threads(threads));
-  const OpenCheckpoint b = open_verified(paths[1], hashing_threads(threads));
+  OpenCheckpoint a, b;
   std::vector<TensorDifference> found;
-  {
+  const auto open_and_compare = [&] {
+    a = open_verified(paths[0], hashing_threads(threads));
+    b = open_verified(paths[1], hashing_threads(threads));
     Progress progress("comparing", bytes_of(a.manifest));
     found = checkpoint::compare(a.directory, a.manifest, b.directory, b.manifest,
                                 [&](std::int64_t bytes) { progress.advance(bytes); });
-  }
+  };
+  while_run_prunes(paths[0], [&] { while_run_prunes(paths[1], open_and_compare); });
   print_states(a.manifest.state, b.manifest.state);
   std::size_t width = 0;
   for (const TensorDifference& d : found) width = std::max(width, d.name.size());

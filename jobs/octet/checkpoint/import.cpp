@@ -8,9 +8,11 @@
 #include "checkpoints/read_file.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "jobs/octet/commands.h"
+#include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/options/text.h"
 #include "src/base/progress.h"
+#include "src/base/replace_file.h"
 #include "src/corpus/outputs.h"
 #include "src/tokenizer/make_tokenizer.h"
 #include "src/train/options/run_options.h"
@@ -39,17 +41,16 @@ auto read_for_caller(const Read& read) {
 }
 
 /// Before anything is written: an import that fails for its name would leave what the same command stumbles over.
+/// Its folder is there then.
 void check_model_file(const std::string& path) {
   std::error_code error;
-  if (path.empty() || !fs::exists(fs::symlink_status(path, error))) return;
-  throw usage_error("octet", "--model-file = {}: exists; expected the name of a new file", path);
-}
-
-void write_model_file(const std::string& path, const ModelConfig& model) {
-  if (path.empty()) return;
+  if (fs::exists(fs::symlink_status(path, error))) {
+    throw usage_error("octet", "--model-file = {}: exists; expected the name of a new file", path);
+  }
   const fs::path folder = fs::path(path).parent_path();
-  if (!folder.empty()) checkpoint::make_directories(folder.string());
-  checkpoint::write_file(path, to_yaml(model));
+  fs::create_directories(folder.empty() ? "." : folder, error);
+  errno = error.value();
+  if (error || !can_replace_file(path)) throw not_written("octet", "--model-file = " + path);
 }
 
 /// Which tokenizer the folder has, so that other ones are refused. One that is not understood here is kept as it is.
@@ -95,7 +96,8 @@ int run_import(const std::vector<std::string>& arguments) {
   if (paths.size() != 2)
     throw usage_error("octet", "import: {} folder given; expected DIR and CHECKPOINT", paths.size());
   check_writers(writers);
-  check_model_file(model_file);
+  checkpoint::NewParents folders_of_model_file(model_file.empty() ? "." : model_file);
+  if (!model_file.empty()) check_model_file(model_file);
 
   const auto in = read_for_caller([&] { return checkpoint::HuggingFaceModel(paths[0]); });
   for (const std::string& text : in.warnings()) log::warning("{}", text);
@@ -118,7 +120,8 @@ int run_import(const std::vector<std::string>& arguments) {
     out = checkpoint::import_hugging_face(
         in, paths[1], state, writers, [&](std::int64_t bytes) { progress.advance(bytes); }, beside);
   }
-  write_model_file(model_file, in.model());
+  if (!model_file.empty()) checkpoint::write_file(model_file, to_yaml(in.model()));
+  folders_of_model_file.keep();
   log::out("{}: {} parameters, {} in {} file(s)", paths[1], in.model().parameters(), format_bytes(bytes_of(out)),
            out.files.size());
   if (!kept.empty()) log::out("kept beside the weights: {}", joined(kept));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 
@@ -54,13 +55,23 @@ std::optional<std::string> submitted_before(const std::string& file) {
                     file, text ? "is empty" : fmt::format("cannot be read: {}", std::strerror(why)));
 }
 
+/// 1e-08, as older versions wrote it, and 1.0e-08 are one number.
+bool is_same(const std::string& a, const std::string& b) {
+  double x = 0, y = 0;
+  const auto is_number = [](const std::string& text, double& value) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size();
+  };
+  return a == b || (is_number(a, x) && is_number(b, y) && x == y);
+}
+
 /// The options that turn the configuration in submitted.yaml into this one.
 std::vector<std::string> differences(const std::string& submitted, const std::string& file, const RunConfig& config) {
   const auto there = flat_yaml(submitted, file);
   std::vector<std::string> out;
   for (const auto& [key, value] : flat_yaml(to_yaml(config), "this run")) {
     const auto before = there.find(key);
-    if (before == there.end() || before->second != value) out.push_back(fmt::format("--{}={}", key, value));
+    if (before == there.end() || !is_same(before->second, value)) out.push_back(fmt::format("--{}={}", key, value));
   }
   return out;
 }

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
-#include <system_error>
 #include <thread>
 
 #include "src/base/error.h"
@@ -56,7 +55,7 @@ void end_even_if_mpi_hangs(int exit_code) {
                    seconds_for_finalize.count());
       _exit(exit_code);
     }).detach();
-  } catch (const std::system_error&) {  // no thread: then it is left to MPI
+  } catch (const std::exception&) {  // no thread: then it is left to MPI
   }
 }
 

@@ -164,8 +164,7 @@ void declare_schedule(Schema& schema, ScheduleConfig& c) {
       .between(0, 1)
       .help(
           "Learning rate that the decay leads to, as a part of the peak; it would be reached one step after the last. "
-          "0 for "
-          "constant.");
+          "0 for constant.");
   schema.add_choice("extend", c.extend)
       .help(
           "Of a run that goes on with more train.steps, where a step that is done has a learning rate which depends on "

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <functional>
 
 #include "src/base/log.h"
@@ -10,6 +9,7 @@
 #include "src/comm/watchdog.h"
 #include "src/train/health/replica_check.h"
 #include "src/train/health/slow_ranks.h"
+#include "src/train/run/ending.h"
 #include "src/train/run/shared_warnings.h"
 #include "src/train/run/step_queue.h"
 
@@ -22,63 +22,6 @@ bool is_due(std::int64_t every, std::int64_t step) {
 
 bool logs(const RunConfig& c, std::int64_t step, bool last) {
   return step == 1 || last || is_due(c.train.log_every, step);
-}
-
-/// What is known of a step.
-struct Outcome {
-  const StepResult& result;
-  std::optional<std::string> replica_difference = std::nullopt;
-  std::optional<double> validation_loss = std::nullopt;
-
-  bool bad() const { return result.skipped || replica_difference; }
-};
-
-struct Ending {
-  const char* state;
-  std::string reason;
-  ExitCode exit_code;
-  StopReason stop = StopReason::none;  ///< asked for, where that is why
-};
-
-Ending failed(ExitCode code, std::string reason) {
-  return {.state = "failed", .reason = std::move(reason), .exit_code = code};
-}
-
-/// ": gradient of layers.0.attention.wq.weight in block.0, ... and 40 more".
-std::string first_of(const std::vector<TensorChecks::Finding>& findings) {
-  constexpr std::size_t shown = 3;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(findings.size(), shown); ++i) {
-    text += fmt::format("{}{} in {}", i == 0 ? ": " : ", ", findings[i].tensor, findings[i].unit);
-  }
-  return findings.size() > shown ? fmt::format("{} and {} more", text, findings.size() - shown) : text;
-}
-
-/// Why the run ends here, if it does; the same on every rank.
-std::optional<Ending> ending_of(const RunConfig& config, const Outcome& outcome, StopReason stop) {
-  const std::int64_t step = outcome.result.step;
-  if (outcome.result.skipped) {
-    return failed(ExitCode::non_finite, fmt::format("the gradient norm of step {} is not finite; no weight was changed "
-                                                    "(docs/problems.md, \"The loss is not finite\"){}",
-                                                    step, first_of(outcome.result.non_finite)));
-  }
-  if (outcome.replica_difference) {
-    return failed(ExitCode::unhealthy, fmt::format("fp32 master weights that ranks have in common differ after step {} "
-                                                   "(docs/problems.md, \"Ranks differ\"): {}",
-                                                   step, *outcome.replica_difference));
-  }
-  if (outcome.validation_loss && !std::isfinite(*outcome.validation_loss)) {
-    return failed(
-        ExitCode::non_finite,
-        fmt::format("the validation loss after step {} is not finite (docs/problems.md, \"The loss is not finite\")",
-                    step));
-  }
-  if (step == config.train.steps) {
-    return Ending{.state = "finished", .reason = "all steps done", .exit_code = ExitCode::finished};
-  }
-  if (stop == StopReason::none) return std::nullopt;
-  return Ending{
-      .state = "stopped", .reason = std::string(name_of(stop)), .exit_code = exit_code_unsaved(stop), .stop = stop};
 }
 
 /// Who a slow rank is. A stage that costs more than the others is one too.
@@ -238,6 +181,7 @@ class Loop {
 
   /// A run that has come to its end, by whatever way, leaves no request for one to the next start.
   void take_stop_file_away() {
+    if (log::rank() != 0) return;           // which alone looks for it
     parts_.log.directory().owner.verify();  // it may be meant for another
     parts_.stop.honoured();
   }

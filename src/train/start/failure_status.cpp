@@ -38,6 +38,8 @@ bool FailureStatus::may_write(ExitCode code) const {
 void FailureStatus::write(ExitCode code, const std::string& message) const {
   try {
     RunStatus status = read_status(status_).value_or(RunStatus{});
+    // On a full disk, where no failure.txt says who was first: what the loss of a peer follows from stays.
+    if (begun_ && status.state == "failed" && code == ExitCode::lost_peer) return;
     const std::string who = log::identity();
     status.state = "failed";
     status.reason = who.empty() ? message : who + ": " + message;

@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <vector>
 
+#include "checkpoints/format.h"
 #include "checkpoints/read_file.h"
 #include "checkpoints/restore.h"
+#include "checkpoints/unknown_format.h"
 #include "src/base/error.h"
 
 namespace octet {
@@ -15,9 +17,19 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = "step-";
 
-bool holds_checkpoint(const std::string& folder) {
+/// Others call files manifest.json too. A checkpoint's can be read, or is of a newer program, or is damaged and stands
+/// beside the files of tensors.
+bool holds_checkpoint(const fs::path& folder) {
   std::error_code error;
-  return fs::exists(fs::path(folder) / checkpoint::manifest_name, error);
+  if (!fs::exists(folder / checkpoint::manifest_name, error)) return false;
+  if (fs::exists(folder / checkpoint::file_name(0), error)) return true;
+  try {
+    checkpoint::read_manifest(folder);
+  } catch (const checkpoint::UnknownFormat&) {
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
 }
 
 /// Unfinished writes and removals, what a start has set aside, and what is hidden.
@@ -26,12 +38,15 @@ bool is_left_by_octet(const std::string& name) {
          (name.starts_with(prefix) && name.find(".damaged") != std::string::npos);
 }
 
-/// The folders in `root` that hold a checkpoint and that nobody has set aside, in the order of their names.
-std::vector<fs::path> checkpoints_in(const std::string& root) {
+/// The folders in `root` whose names begin so, that hold a checkpoint and that nobody has set aside, in the order of
+/// their names.
+std::vector<fs::path> checkpoints_in(const std::string& root, std::string_view beginning) {
   std::vector<fs::path> found;
   std::error_code error;
   for (fs::directory_iterator entry(root, error); !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    if (!is_left_by_octet(entry->path().filename()) && holds_checkpoint(entry->path())) found.push_back(entry->path());
+    const std::string name = entry->path().filename();
+    if (!name.starts_with(beginning) || is_left_by_octet(name)) continue;
+    if (holds_checkpoint(entry->path())) found.push_back(entry->path());
   }
   if (error && error != std::errc::no_such_file_or_directory) throw checkpoint::ReadError(root, error.value());
   std::ranges::sort(found);
@@ -39,12 +54,14 @@ std::vector<fs::path> checkpoints_in(const std::string& root) {
 }
 
 /// Of a run that has none where it belongs.
-std::vector<fs::path> misplaced(const std::string& run, const std::string& checkpoints) {
-  if (holds_checkpoint(run)) return {run};
-  std::vector<fs::path> found = checkpoints_in(checkpoints);
-  for (const fs::path& beside : checkpoints_in(run)) {
-    if (beside.filename().string().starts_with(prefix)) found.push_back(beside);
-  }
+std::vector<fs::path> misplaced(const std::string& run, const std::string& checkpoints, const std::string& init_from) {
+  std::vector<fs::path> found = checkpoints_in(checkpoints, "");
+  for (fs::path& beside : checkpoints_in(run, prefix)) found.push_back(std::move(beside));
+  if (holds_checkpoint(run)) found.emplace_back(run);
+  std::erase_if(found, [&](const fs::path& folder) {
+    std::error_code error;
+    return !init_from.empty() && fs::equivalent(folder, init_from, error);
+  });
   return found;
 }
 
@@ -59,14 +76,15 @@ std::string expected_name(const std::string& folder) {
 
 }  // namespace
 
-void refuse_misplaced_checkpoint(const std::string& run, const std::string& checkpoints) {
-  const std::vector<fs::path> found = misplaced(run, checkpoints);
+void refuse_misplaced_checkpoint(const std::string& run, const std::string& checkpoints, const std::string& init_from) {
+  const std::vector<fs::path> found = misplaced(run, checkpoints, init_from);
   if (found.empty()) return;
+  const std::string others = found.size() == 1 ? "" : fmt::format(" (and {} more)", found.size() - 1);
   throw usage_error("train",
-                    "run.dir = {}: there is no checkpoint to go on from, but {} holds one, which no run finds there; "
+                    "run.dir = {}: there is no checkpoint to go on from, but {} holds one, which no run finds there{}; "
                     "expected {}/{}: move it there, or out of the run's folder to begin without it "
                     "(docs/problems.md, \"A checkpoint stands where no run looks\")",
-                    run, found.front().string(), checkpoints, expected_name(found.front()));
+                    run, found.front().string(), others, checkpoints, expected_name(found.front()));
 }
 
 }  // namespace octet

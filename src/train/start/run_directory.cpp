@@ -75,7 +75,7 @@ void decide(RunDirectory& run, const RunConfig& config) {
                       run.path, used ? sign_of(run) : "checkpoints",
                       saved ? ", or go on with --checkpoint.resume auto" : "");
   }
-  if (!saved) refuse_misplaced_checkpoint(run.path, run.checkpoints());
+  if (!saved) refuse_misplaced_checkpoint(run.path, run.checkpoints(), config.init.from);
   if (resume == Resume::must && !saved) {
     throw usage_error("train", "checkpoint.resume = must: there is no checkpoint in {}", run.checkpoints());
   }

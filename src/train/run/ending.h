@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "src/train/run/stop_request.h"
+#include "src/train/step/trainer.h"
+
+namespace octet {
+
+/// What is known of a step.
+struct Outcome {
+  const StepResult& result;
+  std::optional<std::string> replica_difference = std::nullopt;
+  std::optional<double> validation_loss = std::nullopt;
+
+  bool bad() const { return result.skipped || replica_difference; }
+};
+
+/// How a run ends.
+struct Ending {
+  const char* state;
+  std::string reason;
+  ExitCode exit_code;
+  StopReason stop = StopReason::none;  ///< asked for, where that is why
+};
+
+/// Why the run ends here, if it does; the same on every rank.
+std::optional<Ending> ending_of(const RunConfig& config, const Outcome& outcome, StopReason stop);
+
+}  // namespace octet
