@@ -43,14 +43,20 @@ class Line {
 };
 
 /// What became of a file that shall have the first line that anybody writes.
-enum class Written : std::uint8_t { now, before, never };
+enum class Written : std::uint8_t { now, before, no_room, never };
+
+Written why_not() {
+  if (errno == EEXIST) return Written::before;
+  return errno == ENOSPC || errno == EDQUOT ? Written::no_room : Written::never;
+}
 
 Written write_new(const char* path, const Line& line) {
   const FileHandle file = open_to_write(path, O_WRONLY | O_EXCL);
-  if (!file) return errno == EEXIST ? Written::before : Written::never;
-  const bool written = write_all(file.get(), line.text());
-  if (!written) unlink(path);
-  return written ? Written::now : Written::never;
+  if (!file) return why_not();
+  if (write_all(file.get(), line.text())) return Written::now;
+  const Written why = why_not();
+  unlink(path);
+  return why;
 }
 
 /// "2026-11-22T22:45:32Z"; gmtime takes a lock.
@@ -93,19 +99,18 @@ LeftReason leave_reason(ExitCode code, std::string_view message) noexcept {
   const char* const given = std::getenv("OCTET_FAILURE_FILE");
   LeftReason left;
   if (given != nullptr && *given != '\0') {
-    left.lost = write_new(given, Line("{} rank {} on {}: {}", number, log::rank(), host, message)) == Written::never;
+    left.lost = write_new(given, Line("{} rank {} on {}: {}", number, log::rank(), host, message)) > Written::before;
   }
   const FailureFile* const own = failure_file;
   if (own == nullptr) return left;
   Written written = Written::never;
-  const bool may_write = own->may_write(code);
-  if (may_write) {
+  if (own->may_write(code)) {
     written = write_new(own->path().c_str(),
                         Line("{} {} rank {} exit code {}: {}", utc_time().data(), host, log::rank(), number, message));
   }
-  // Where the disk is full nobody can write it, and whoever fails says so where the status is.
-  left.first = may_write && written != Written::before;
-  left.lost = left.lost || written == Written::never;
+  // On a full disk nobody can write it, and whoever fails says so where the status is, for which there is room.
+  left.first = written == Written::now || written == Written::no_room;
+  left.lost = left.lost || written > Written::before;
   return left;
 }
 

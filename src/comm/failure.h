@@ -38,7 +38,7 @@ class FailureFile {
 
 /// What became of a reason.
 struct LeftReason {
-  bool first = false;  ///< it stands in failure.txt, or nothing can, and then perhaps of several ranks
+  bool first = false;  ///< it stands in failure.txt, or there is no room for one, then perhaps of several ranks
   bool lost = false;   ///< in one of the two files stands no reason, neither this one nor an earlier one
 };
 /// Puts the message, as one line, into both files. Any thread; needs no lock, no memory, no MPI.

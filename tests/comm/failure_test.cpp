@@ -75,7 +75,7 @@ TEST(Failure, AReasonIsLostWhereOneOfTheTwoFilesCannotHaveIt) {
   EXPECT_FALSE(leave("", "a").lost);
   EXPECT_FALSE(leave("", "a").lost) << "another has left one";
   const LeftReason nowhere = leave("", "gone/a");
-  EXPECT_TRUE(nowhere.lost && nowhere.first) << "then the status has to say it";
+  EXPECT_TRUE(nowhere.lost && !nowhere.first) << "the directory was moved: there is no status either";
   EXPECT_FALSE(leave("", "a").first) << "another has left one";
   const LeftReason others = leave("", "b", false);
   EXPECT_TRUE(others.lost && !others.first) << "the directory is another run's";

@@ -197,6 +197,20 @@ TEST(Saving, ASaveThatFailsAtTheEndEndsTheRunWith70) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__)
+/// failure.txt, of which ranks know who was first, takes a block of the disk; status.json has its own.
+TEST(Saving, AFailureOnAFullDiskIsInTheStatus) {
+  const std::string directory = with_files_in_the_way({8}), there = workplace() / directory;
+  const TrainedRun run{
+      in_workplace(
+          fmt::format("env LD_PRELOAD={} OCTET_FAULT_ROOT={}/failure.txt OCTET_FAULT=enospc:1 {}", OCTET_FAULTS, there,
+                      launched(2, "run.yaml --run.dir " + there + " --train.steps 8 --checkpoint.interval 4"))),
+      directory};
+  EXPECT_EQ(run.result.exit_code, 70) << run.result.all();
+  EXPECT_FALSE(run.has("failure.txt"));
+  EXPECT_EQ(run.status()["state"], "failed");
+  EXPECT_HAS(run.status()["reason"].get<std::string>(), "step 8 cannot be saved");
+}
+
 /// Of metrics.jsonl, as file systems do that are full and give no reason.
 TEST(Saving, WritesOfNothingAreAFullDisk) {
   const std::string directory = new_run_directory();
