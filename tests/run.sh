@@ -296,6 +296,7 @@ check 'owned self-test' 60 tests/checks/owned_test.py
 check 'changes self-test' 60 tests/checks/changed_test.py
 check 'batches self-test' 60 tests/checks/unity_test.py
 check 'kernel resources self-test' 60 tests/checks/kernel_resources_test.py
+check 'chaos self-test' 60 python3 -m unittest discover -s tests/chaos -p '*_test.py'
 check 'pairs' 60 tests/jobs/pairs.py --check
 check 'planted faults' 60 tests/equivalence/planted_faults.py --check
 
@@ -319,6 +320,9 @@ GTEST_FILTER='*LayoutsInFp32*:StateOfFourStages.*:Layouts/DryRuns.*pp_4*:TensorP
 # What runs on a GPU too: a killed run that goes on to the bit.
 ! selected 'resume script' >/dev/null || build cpu
 check 'resume script' 240 tests/checks/resume_on_cpu.sh "$bins/cpu/bin"
+# Two trials, always the same: killed, signalled and damaged runs that go on. CONTRIBUTING.md says when to make more.
+! selected 'chaos' >/dev/null || build cpu
+check 'chaos' 240 tests/chaos/chaos.py --seed 1 --count 2 --bin "$bins/cpu/bin"
 ! selected 'block ops' >/dev/null || build cpu
 check 'block ops' 120 tests/checks/block_ops_test.py "$bins/cpu/bin/octet-train"
 check 'evaluate script' 240 tests/checks/evaluate_on_cpu.sh "$bins/cpu/bin"
