@@ -25,8 +25,8 @@ WAYS = {"flipped byte": _flip, "truncated file": _truncate, "removed file": _rem
 
 
 def damage_newest(checkpoints, damaged, rng):
-    """`checkpoints`: folder by step; `damaged`: steps that are damaged already. (step, what was done), or None where no
-    other whole one would be left, since a run without any is refused."""
+    """`checkpoints`: folder by step; `damaged`: steps that are damaged already. its step, what was done and the file,
+    or None where no other whole one would be left, since a run without any is refused."""
     way, which = rng.choice(list(WAYS)), rng.random()
     whole = sorted(set(checkpoints) - damaged)
     if len(whole) < 2:
@@ -35,4 +35,4 @@ def damage_newest(checkpoints, damaged, rng):
     files = sorted(path for path in folder.iterdir() if not path.name.startswith("view.h5"))  # no part of it
     path = files[int(which * len(files))]
     WAYS[way](path, rng)
-    return whole[-1], f"{way} {folder.name}/{path.name}"
+    return whole[-1], way, path

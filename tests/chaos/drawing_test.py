@@ -47,13 +47,13 @@ class Damage(unittest.TestCase):
         for seed in range(40):
             with tempfile.TemporaryDirectory() as folder:
                 checkpoints = self.checkpoints(pathlib.Path(folder))
-                step, what = damage_newest(checkpoints, set(), random.Random(seed))
+                step, way, path = damage_newest(checkpoints, set(), random.Random(seed))
                 left = {path.name: path.read_bytes() for path in checkpoints[6].iterdir()}
                 self.assertEqual(step, 6)
                 self.assertEqual([name for name, content in self.CONTENT.items() if left.get(name) != content],
-                                 [what.rpartition("/")[2]])
+                                 [path.name])
                 self.assertEqual({path.name: path.read_bytes() for path in checkpoints[4].iterdir()}, self.CONTENT)
-                done.add(what.rpartition(" ")[0])
+                done.add(way)
         self.assertEqual(done, set(WAYS))
 
     def test_a_last_whole_one_is_left_alone(self):

@@ -47,6 +47,7 @@ class Trial:
     def run(self):
         self.run_reference()
         rng = random.Random(f"{self.seed} starts")
+        self.changes_layout = rng.random() < 0.4  # the others are compared to the bit until their end
         for number in range(1, rng.randint(4, 8)):
             # A generator for each start: what is drawn does not depend on how the ones before went.
             self.interrupted_start(random.Random(f"{self.seed} start {number}"), number)
@@ -60,6 +61,7 @@ class Trial:
         if self.is_finished():
             self.found(end_checks.check_finished(self.directory, self.reference, self.settings, self.exact_until,
                                                  self.programs.octet))
+            self.say(f"  finished; to the bit up to step {self.exact_until} of {self.settings.steps}")
         return self.violations
 
     def run_reference(self):
@@ -79,10 +81,11 @@ class Trial:
         if number > 1 and damage_rng.random() < 0.4:
             damage = damage_newest(self.directory.checkpoints(), self.damaged, damage_rng)
             if damage:
-                self.damaged.add(damage[0])
-                self.kinds.append(damage[1].partition(" checkpoint")[0].partition(" step")[0])
-                self.say(f"  {damage[1]}")
-        if number > 1 and layout_rng.random() < 0.25:
+                step, way, path = damage
+                self.damaged.add(step)
+                self.kinds.append(way)
+                self.say(f"  {way} {path.relative_to(self.directory.path)}")
+        if number > 1 and self.changes_layout and layout_rng.random() < 0.5:
             self.layout = draw_layout(layout_rng, self.layout)
             self.kinds.append("other layout")
             self.say(f"  other layout: {self.layout}")
