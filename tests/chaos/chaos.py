@@ -22,6 +22,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import traceback
 
 from starts import Programs
 from trial import NoReference, Trial, prepare_data
@@ -56,6 +57,9 @@ def run_seed(programs, seed, work, options):
         trial.run()
     except NoReference as reason:
         say(f"seed {seed} could not be tried: {reason}")
+        return trial, False
+    except Exception:  # in the hour that it runs alone, the other seeds go on
+        say(f"seed {seed} ended by a mistake of this program: {traceback.format_exc()}")
         return trial, False
     for text in trial.violations:
         say(f"VIOLATION of seed {seed}: {text}")

@@ -76,8 +76,10 @@ def check_code(ended):
 def check_status(ended):
     """status.json fits the code, and gives a reason."""
     status, code = ended.status, ended.code if code_tells(ended) else None
-    if code == 0 and ended.plan.kind != "second start" and ended.state != "finished":
+    if ended.code == 0 and ended.plan.kind not in ("second start", "signal launcher") and ended.state != "finished":
         yield f"exit code 0, and status.json says {status}"
+    if ended.code in (0, 75) and ended.plan.kind == "signal launcher" and not ended.over:
+        yield f"mpiexec ended with {ended.code} after a signal, and status.json says {status}"
     if code == 75 and ended.state != "stopped":
         yield f"exit code 75, and status.json says {status}"
     refused = ended.plan.kind == "write refused" and ended.plan.rank == 0  # which may not be able to write it

@@ -56,8 +56,8 @@ class Trial:
         for _ in range(UNDISTURBED):
             before = self.metrics_bytes() if self.is_finished() else None
             self.start(Plan("none"))
-            if before is not None and self.directory.metrics():
-                self.found(end_checks.check_started_again(self.directory, before))
+            if before is not None:
+                self.found(end_checks.check_started_again(before, self.metrics_bytes()))
         if self.is_finished():
             self.found(end_checks.check_finished(self.directory, self.reference, self.settings, self.exact_until,
                                                  self.programs.octet))
@@ -145,4 +145,5 @@ class Trial:
         return (self.directory.status() or {}).get("state") == "finished"
 
     def metrics_bytes(self):
-        return (self.directory.path / "metrics.jsonl").read_bytes()
+        path = self.directory.path / "metrics.jsonl"
+        return path.read_bytes() if path.exists() else b""
