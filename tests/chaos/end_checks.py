@@ -27,20 +27,28 @@ def check_steps(directory, settings):
         yield f"restarts fall in metrics.jsonl: {restarts}"
 
 
+def _difference(key, found, wanted, exact, tolerance):
+    """None where it may be."""
+    if found == wanted:
+        return None
+    if exact or key in WHATEVER_LAYOUT or None in (found, wanted):
+        return f"{key} is {found!r}, and {wanted!r} in the reference"
+    if key != "grad_norm" and abs(found - wanted) > tolerance * abs(wanted):
+        return f"{key} is {found!r}, {abs(found / wanted - 1):.1e} from the reference's {wanted!r}"
+    return None
+
+
 def check_numbers(directory, reference, settings, exact_until):
     """Bit for bit those of the reference up to step `exact_until`, and within rounding from there, where the layout has
-    changed."""
+    changed. Of each number the first that differs is told."""
     expected = {line["step"]: line for line in reference.metrics()}
-    for line in directory.metrics():
-        step, right = line["step"], expected.get(line["step"], {})
-        for key in NUMBERS:
-            found, wanted = line.get(key), right.get(key)
-            if found == wanted:
-                continue
-            if step <= exact_until or key in WHATEVER_LAYOUT or None in (found, wanted):
-                yield f"step {step}: {key} is {found!r}, and {wanted!r} in the reference"
-            elif key != "grad_norm" and abs(found - wanted) > settings.tolerance * abs(wanted):
-                yield f"step {step}: {key} is {found!r}, {abs(found / wanted - 1):.1e} from the reference's {wanted!r}"
+    for key in NUMBERS:
+        pairs = [(line["step"], line.get(key), expected.get(line["step"], {}).get(key)) for line in directory.metrics()]
+        differ = [(step, _difference(key, found, wanted, step <= exact_until, settings.tolerance))
+                  for step, found, wanted in pairs]
+        differ = [f"step {step}: {text}" for step, text in differ if text]
+        if differ:
+            yield differ[0] + (f"; {len(differ) - 1} later ones differ too" if len(differ) > 1 else "")
 
 
 def check_last_checkpoint(directory, reference, settings, exact_until, octet):
@@ -52,7 +60,7 @@ def check_last_checkpoint(directory, reference, settings, exact_until, octet):
         done = subprocess.run([octet, "checkpoint", "diff", "--brief", last, right], capture_output=True, text=True,
                               check=False)
         if done.returncode:
-            yield f"the last checkpoint differs from the reference's: {(done.stdout + done.stderr)[-300:].strip()}"
+            yield f"the last checkpoint differs from the reference's: {(done.stdout + done.stderr).strip()[-300:]}"
     verified = subprocess.run([octet, "checkpoint", "verify", *directory.checkpoints().values()], capture_output=True,
                               text=True, check=False)
     if verified.returncode:
