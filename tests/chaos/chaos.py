@@ -90,7 +90,7 @@ def main(words=None):
         kinds.update(trial.kinds)
         bad += [seed] if trial.violations else []
     say(f"{trials} trial(s), {starts} starts, {len(bad)} with violations{f' (seeds {bad})' if bad else ''}; " +
-        ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items())))
+        ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())))
     if not bad and not missed and not options.keep and not options.work:
         shutil.rmtree(work)
     return 1 if bad else 2 if missed or not trials else 0

@@ -145,6 +145,13 @@ class StartChecks(MadeUp):
         self.settings.keep_every = 4
         self.expect_fault("checkpoints [4] are gone", "kill one", 9, log=announced)
 
+    def test_damaged_checkpoints_do_not_count(self):
+        self.settings.keep = 1
+        still = {"before": {4, 6}, "damaged": {6}, "still_damaged": {6}}
+        self.expect_none("kill one", 9, **still)
+        self.remove_checkpoint(4)
+        self.expect_fault("checkpoints [4] are gone", "kill one", 9, **still)
+
     def test_checkpoints_that_should_have_gone(self):
         self.settings.keep = 1
         self.expect_fault("checkpoints [4] were not removed")

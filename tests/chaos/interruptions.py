@@ -8,13 +8,13 @@ from starts import send
 
 WEIGHTS = {  # how often each kind is drawn
     "none": 2, "kill one": 5, "kill all": 4, "kill launcher": 3, "signal all": 8, "signal one": 5, "signal launcher": 3,
-    "signal, then kill": 3, "pause": 4, "freeze": 2, "stop file": 3, "wall time": 2, "write refused": 9,
+    "signal then kill": 3, "pause": 4, "freeze": 2, "stop file": 3, "wall time": 2, "write refused": 9,
     "kill within a write": 7, "short write": 1, "second start": 3,
 }
 FAULTS = {"write refused": ["enospc", "erofs", "eio", "zero"], "kill within a write": ["kill", "torn"],
           "short write": ["short"]}
 STOPPING = {"signal all", "signal one", "stop file", "wall time"}  # the run is asked to end early
-KILLING = {"kill one", "kill all", "kill launcher", "signal, then kill", "kill within a write"}
+KILLING = {"kill one", "kill all", "kill launcher", "signal then kill", "kill within a write"}
 REQUESTS = [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1]
 
 # Where a rank stands still for good, the others find it after so many seconds.
@@ -80,7 +80,7 @@ def wait_for(plan, start, reference_seconds):
 
 def _chosen(plan, ranks):
     """The processes that the plan means."""
-    if plan.kind in ("kill all", "signal all", "signal, then kill"):
+    if plan.kind in ("kill all", "signal all", "signal then kill"):
         return list(ranks.values())
     return [ranks[plan.rank]] if plan.rank in ranks else []
 
@@ -108,7 +108,7 @@ def _interrupt_ranks(plan, processes):
     first = {"pause": signal.SIGSTOP, "freeze": signal.SIGSTOP, "kill one": signal.SIGKILL, "kill all": signal.SIGKILL}
     for pid in processes:
         send(pid, first.get(plan.kind, plan.number))
-    if plan.kind in ("pause", "signal, then kill"):
+    if plan.kind in ("pause", "signal then kill"):
         time.sleep(plan.pause if plan.kind == "pause" else plan.pause / 4)
         for pid in processes:
             send(pid, signal.SIGCONT if plan.kind == "pause" else signal.SIGKILL)

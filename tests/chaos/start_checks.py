@@ -22,6 +22,7 @@ class Ended:
     log: Log
     before: set = dataclasses.field(default_factory=set)  # steps of the committed checkpoints
     damaged: set = dataclasses.field(default_factory=set)  # those of them that the trial damaged
+    still_damaged: set = dataclasses.field(default_factory=set)  # afterwards, under their names
     lines_before: list = dataclasses.field(default_factory=list)  # of metrics.jsonl
     status: dict | None = None  # that this start wrote
     left: list = dataclasses.field(default_factory=list)  # ranks that outlived mpiexec
@@ -144,14 +145,13 @@ def check_resumption(ended):
 def check_checkpoints(ended):
     """What was announced is there unless the rules removed it; a finished run has no others."""
     now = set(ended.directory.checkpoints())
-    repeated = ended.damaged - ended.log.committed  # damaged still
-    second = ended.second[1].committed if ended.second else set()
-    live = (ended.before | ended.log.committed | second | now) - repeated
+    announced = ended.log.committed | (ended.second[1].committed if ended.second else set())
+    live = (ended.before - ended.damaged) | ((announced | now) - ended.still_damaged)
     lost = ended.settings.kept(live) - now
     if lost:
         yield f"checkpoints {sorted(lost)} are gone; there were {sorted(live)}, and there are {sorted(now)}"
     if ended.code == 0 and ended.plan.kind == "none" and not ended.log.says("old checkpoints stay"):
-        extra = now - ended.settings.kept(now - repeated) - repeated
+        extra = now - ended.settings.kept(now - ended.still_damaged) - ended.still_damaged
         if extra:
             yield f"checkpoints {sorted(extra)} were not removed; there are {sorted(now)}"
 

@@ -33,7 +33,7 @@ class Trial:
         self.settings = draw_settings(random.Random(f"{seed} settings"))
         self.layout = self.settings.layout
         self.directory, self.reference = RunDirectory(self.folder / "run"), RunDirectory(self.folder / "reference")
-        self.damaged = set()  # steps of checkpoints that were damaged here and not written anew
+        self.damaged_folders = {}  # inode by step
         self.exact_until = self.settings.steps
         self.violations, self.starts, self.kinds = [], 0, []
         model = "".join(f"{key}: {value}\n" for key, value in self.settings.model.items())
@@ -79,10 +79,10 @@ class Trial:
     def interrupted_start(self, rng, number):
         plan_rng, damage_rng, layout_rng = (random.Random(rng.random()) for _ in range(3))
         if number > 1 and damage_rng.random() < 0.4:
-            damage = damage_newest(self.directory.checkpoints(), self.damaged, damage_rng)
+            damage = damage_newest(self.directory.checkpoints(), self.damaged(), damage_rng)
             if damage:
                 step, way, path = damage
-                self.damaged.add(step)
+                self.damaged_folders[step] = self.directory.checkpoints()[step].stat().st_ino
                 self.kinds.append(way)
                 self.say(f"  {way} {path.relative_to(self.directory.path)}")
         if number > 1 and self.changes_layout and layout_rng.random() < 0.5:
@@ -95,7 +95,7 @@ class Trial:
         """One start, interrupted as planned, and what is wrong with it."""
         self.starts += 1
         self.kinds.append(plan.kind)
-        before, lines = set(self.directory.checkpoints()), self.directory.metrics()
+        before, damaged, lines = set(self.directory.checkpoints()), self.damaged(), self.directory.metrics()
         log = self.folder / f"start-{self.starts}.log"
         fault = (plan.rank, plan.fault) if plan.fault else None
         start = Start(self.command(self.directory, self.layout, plan.options(), fault), log)
@@ -108,13 +108,19 @@ class Trial:
             left = start.wait_for_ranks()
         finally:
             start.end()
-        ended = Ended(plan, self.settings, self.directory, code, start.log, before, set(self.damaged), lines,
+        if plan.kind == "stop file" and code != 75:  # it came too late, and would stop the next start
+            (self.directory.path / "stop").unlink(missing_ok=True)
+        ended = Ended(plan, self.settings, self.directory, code, start.log, before, damaged, self.damaged(), lines,
                       self.directory.status(start.began), left, second)
         self.say(f"  start {self.starts}: {plan}: exit code {code}, {ended.state or 'no status'}, "
                  f"step {self.directory.last_step()}")
         self.found(check_start(ended))
         self.note_layout(ended)
-        self.damaged -= start.log.committed | (second[1].committed if second else set())
+
+    def damaged(self):
+        """Steps of the checkpoints that were damaged here, and neither set aside nor written anew since."""
+        return {step for step, folder in self.directory.checkpoints().items()
+                if self.damaged_folders.get(step) == folder.stat().st_ino}
 
     def second_start(self, plan, start):
         """Its code and its log."""
