@@ -53,21 +53,22 @@ def run_seed(programs, seed, work, options):
     trial = Trial(programs, seed, folder, say=(lambda text: None) if options.quiet else say)
     if not options.quiet:
         say(f"seed {seed}: {trial.settings}")
+    mistake = ""
     try:
         trial.run()
     except NoReference as reason:
-        say(f"seed {seed} could not be tried: {reason}")
-        return trial, False
+        mistake = f"could not be tried: {reason}"
     except Exception:  # in the hour that it runs alone, the other seeds go on
-        say(f"seed {seed} ended by a mistake of this program: {traceback.format_exc()}")
-        return trial, False
+        mistake = f"ended by a mistake of this program: {traceback.format_exc()}"
     for text in trial.violations:
         say(f"VIOLATION of seed {seed}: {text}")
-    if trial.violations:
+    if mistake:
+        say(f"seed {seed} {mistake}")
+    if trial.violations or mistake:
         say(f"  again: tests/chaos/chaos.py --seed {seed} --bin {programs.folder}\n  logs: {folder}")
     elif not options.keep:
         shutil.rmtree(folder)
-    return trial, True
+    return trial, not mistake
 
 
 def say(text):
@@ -90,7 +91,7 @@ def main(words=None):
         kinds.update(trial.kinds)
         bad += [seed] if trial.violations else []
     say(f"{trials} trial(s), {starts} starts, {len(bad)} with violations{f' (seeds {bad})' if bad else ''}; " +
-        ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())))
+        ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()) if kind != "none"))
     if not bad and not missed and not options.keep and not options.work:
         shutil.rmtree(work)
     return 1 if bad else 2 if missed or not trials else 0

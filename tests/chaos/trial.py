@@ -36,6 +36,9 @@ class Trial:
         self.damaged_folders = {}  # inode by step
         self.exact_until = self.settings.steps
         self.violations, self.starts, self.kinds = [], 0, []
+        self.rng = random.Random(f"{seed} starts")
+        self.changes_layout = self.rng.random() < 0.4  # the others are compared to the bit until their end
+        self.reference_seconds = 0.0
         model = "".join(f"{key}: {value}\n" for key, value in self.settings.model.items())
         (self.folder / "model.yaml").write_text(model)
 
@@ -46,9 +49,7 @@ class Trial:
 
     def run(self):
         self.run_reference()
-        rng = random.Random(f"{self.seed} starts")
-        self.changes_layout = rng.random() < 0.4  # the others are compared to the bit until their end
-        for number in range(1, rng.randint(4, 8)):
+        for number in range(1, self.rng.randint(4, 8)):
             # A generator for each start: what is drawn does not depend on how the ones before went.
             self.interrupted_start(random.Random(f"{self.seed} start {number}"), number)
             if self.is_finished():
@@ -143,9 +144,7 @@ class Trial:
                 self.exact_until = 0
 
     def found(self, texts):
-        for text in texts:
-            self.violations.append(f"start {self.starts}: {text}")
-            self.say(f"  VIOLATION: {text}")
+        self.violations += [f"start {self.starts}: {text}" for text in texts]
 
     def is_finished(self):
         return (self.directory.status() or {}).get("state") == "finished"
