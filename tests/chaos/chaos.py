@@ -25,7 +25,7 @@ import tempfile
 import traceback
 
 from starts import Programs
-from trial import NoReference, Trial, prepare_data
+from trial import NotTried, Trial, prepare_data
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -56,7 +56,7 @@ def run_seed(programs, seed, work, options):
     mistake = ""
     try:
         trial.run()
-    except NoReference as reason:
+    except NotTried as reason:
         mistake = f"could not be tried: {reason}"
     except Exception:  # in the hour that it runs alone, the other seeds go on
         mistake = f"ended by a mistake of this program: {traceback.format_exc()}"

@@ -15,8 +15,8 @@ from starts import Start, train_command
 UNDISTURBED = 2  # starts that nobody interrupts, of which the first has to finish; the second comes to a finished run
 
 
-class NoReference(Exception):
-    """The run that nobody interrupts does not finish."""
+class NotTried(Exception):
+    """The run that nobody interrupts does not finish, or the program cannot be started."""
 
 
 def prepare_data(programs, folder):
@@ -75,7 +75,7 @@ class Trial:
             start.end()
         self.reference_seconds = time.monotonic() - begin
         if code != 0:
-            raise NoReference(f"the uninterrupted run ended with {code}: {start.log.text[-600:]}")
+            raise NotTried(f"the uninterrupted run ended with {code}: {start.log.text[-600:]}")
 
     def interrupted_start(self, rng, number):
         plan_rng, damage_rng, layout_rng = (random.Random(rng.random()) for _ in range(3))
@@ -109,6 +109,8 @@ class Trial:
             left = start.wait_for_ranks()
         finally:
             start.end()
+        if start.log.says("HYDU_create_process"):
+            raise NotTried(f"octet-train cannot be started (is it being built?): {start.log.text[-300:]}")
         if plan.kind == "stop file" and code != 75:  # it came too late, and would stop the next start
             (self.directory.path / "stop").unlink(missing_ok=True)
         ended = Ended(plan, self.settings, self.directory, code, start.log, before, damaged, self.damaged(), lines,
