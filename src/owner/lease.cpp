@@ -44,7 +44,11 @@ std::string topmost_missing(const std::string& path) {
 void make_folders(const std::string& path, const std::string& topmost) {
   std::error_code error;
   fs::create_directories(path, error);
-  if (error) throw usage_error("owner", "run.dir = {}: cannot be made: {}", path, error.message());
+  if (error) {
+    errno = error.value();  // a disk that fails is no mistake of the command
+    throw Error(not_written("owner", path).code(),
+                fmt::format("[owner] run.dir = {}: cannot be made: {}", path, error.message()));
+  }
   if (topmost.empty()) return;
   for (fs::path p = fs::absolute(path).lexically_normal(); p.has_relative_path(); p = p.parent_path()) {
     if (!sync_folder(p.parent_path())) {

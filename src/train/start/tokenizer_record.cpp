@@ -160,10 +160,10 @@ std::string tokenizer_of_checkpoint(const std::string& checkpoint, const Tokeniz
   std::string there;
   const std::vector<std::string> runs = runs_of_checkpoint(checkpoint);
   for (const std::string& run : runs) {
-    const std::string kept = kept_tokenizer_path(run, tokenizer.kind);
+    std::string kept = kept_tokenizer_path(run, tokenizer.kind);
     const auto file = kept.empty() ? std::nullopt : read_text_file(kept);
     if (is_that_of(file, tokenizer)) return kept;
-    if (file && there.empty()) there = kept;
+    if (file && there.empty()) there = std::move(kept);
   }
   return there.empty() ? kept_tokenizer_path(runs.front(), tokenizer.kind) : there;
 }
