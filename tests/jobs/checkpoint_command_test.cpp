@@ -395,7 +395,8 @@ TEST_F(CheckpointCommand, WhatTheCallerMayNotReadIsExitCode64) {
   write_bytes(in + "/tokenizer.json", "{}");
   for (const std::string& name : {in + "/config.json", in + "/tokenizer.json"}) {
     fs::permissions(name, fs::perms::none);
-    const CommandResult r = run_command(as_other + octet_checkpoint + "import " + in + " " + (folder_ / "none"));
+    const CommandResult r =
+        run_command(fmt::format("{}{}import {} {}", as_other, octet_checkpoint, in, folder_ / "none"));
     EXPECT_EQ(r.exit_code, 64) << r.all();
     EXPECT_HAS(r.err, "cannot read " + name + ": Permission denied");
     fs::permissions(name, fs::perms::owner_read);

@@ -223,14 +223,14 @@ TEST(KeptTokenizer, OfAnArchiveIsGiven) {
   int number = 0;
   for (const std::string& given : {kept, kept + "/tokenizer.json", foreign_folder()}) {
     const std::string end = fmt::format("-{}", ++number);
-    done(export_to + end + " --tokenizer " + given);
+    done(fmt::format("{}{} --tokenizer {}", export_to, end, given));
     expect_same_file(foreign_folder(), "of-archive" + end, "tokenizer.json");
     expect_same_file(foreign_folder(), "of-archive" + end, "chat_template.jinja");
   }
   const std::string another = OCTET_SOURCE_DIR "/tests/tokenizer/golden/bpe-4096.json";
   for (const auto& [given, what] : {std::pair(another, "bpe-4096.json is of another one; expected the file of the "),
                                     {"text", "text/tokenizer.json is not there"}}) {
-    const CommandResult refused = in_workplace(export_to + " --tokenizer " + given);
+    const CommandResult refused = in_workplace(fmt::format("{} --tokenizer {}", export_to, given));
     EXPECT_EQ(refused.exit_code, 64) << refused.all();
     EXPECT_HAS(refused.err, what);
   }

@@ -93,7 +93,7 @@ TEST(Origin, OfAStepThatIsDoneStaysThatOfTheCheckpoint) {
   ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
   // A chain of jobs gives the same again; another start gives none.
   for (const auto& [steps, given] : {std::pair("3", " --init.from " + folder()), {"4", ""}}) {
-    const TrainedRun on = train_in(run.directory, 1, saving + steps + given);
+    const TrainedRun on = train_in(run.directory, 1, fmt::format("{}{}{}", saving, steps, given));
     ASSERT_EQ(on.result.exit_code, 0) << on.result.all();
     EXPECT_EQ(on.result.err.find("init.from"), std::string::npos) << on.result.err;
   }

@@ -1,7 +1,9 @@
 // Cross-entropy over the columns of all ranks of a tensor-parallel group, against one rank that has the whole rows.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "kernels/cpu/cpu_kernels.h"
@@ -68,7 +70,8 @@ class TpCrossEntropy : public test::ParallelTest {
     std::vector<float> all(static_cast<std::size_t>(rows * ranks_));
     world_->all_gather(part.losses.data(), all.data(), rows, DType::f32);
     for (std::size_t i = 0; i < all.size(); ++i) {
-      EXPECT_EQ(std::memcmp(&all[i], &part.losses[i % rows], 4), 0) << what << ": the ranks' losses differ";
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(all[i]), std::bit_cast<std::uint32_t>(part.losses[i % rows]))
+          << what << ": the ranks' losses differ";
     }
   }
 
