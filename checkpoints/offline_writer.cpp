@@ -58,9 +58,10 @@ void check_name(const std::string& directory, std::int64_t step) {
     throw usage_error("checkpoints", "{}: this is a checkpoint of step {}; expected {} or a name of another form",
                       directory, step, directory_name(step));
   }
-  const fs::path path = fs::absolute(directory).lexically_normal();
-  const fs::path folder = path.has_filename() ? path.parent_path() : path.parent_path().parent_path();
-  const bool means_step = path.string().find("/step-") != std::string::npos;
+  fs::path path = fs::absolute(directory).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // a slash at the end
+  const fs::path folder = path.parent_path();
+  const bool means_step = path.filename().string().starts_with("step-");
   if (!named && folder.filename() == "checkpoints" && (means_step || is_run(folder.parent_path()))) {
     throw usage_error("checkpoints",
                       "{}: no run finds a checkpoint of that name in its folder checkpoints; expected {}", directory,

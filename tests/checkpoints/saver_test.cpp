@@ -16,7 +16,15 @@ using test::contains;
 using test::state_at;
 using test::Steps;
 
-class SaverTest : public test::SaverTest {};
+class SaverTest : public test::SaverTest {
+ protected:
+  void expect_found(std::int64_t step) {
+    const std::optional<Found> found = find();
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(found->manifest.state, state_at(step));
+    EXPECT_EQ(test::wrong_tensor(*found, 2), std::nullopt);
+  }
+};
 
 TEST_F(SaverTest, WhatIsSavedIsFoundByEveryLayout) {
   Saver saver = make_saver();
@@ -40,10 +48,7 @@ TEST_F(SaverTest, WithoutThreadsItSavesTheSame) {
     save(saver, 4);
     save(saver, 5);
   }
-  const std::optional<Found> found = find();
-  ASSERT_TRUE(found.has_value());
-  EXPECT_EQ(found->manifest.state, state_at(5));
-  EXPECT_EQ(test::wrong_tensor(*found, 2), std::nullopt);
+  expect_found(5);
 }
 
 TEST_F(SaverTest, PreparedItSavesTheSame) {
@@ -52,10 +57,7 @@ TEST_F(SaverTest, PreparedItSavesTheSame) {
   saver.prepare(mine_->pieces());  // there is enough already
   save(saver, 4);
   save(saver, 5);
-  const std::optional<Found> found = find();
-  ASSERT_TRUE(found.has_value());
-  EXPECT_EQ(found->manifest.state, state_at(5));
-  EXPECT_EQ(test::wrong_tensor(*found, 2), std::nullopt);
+  expect_found(5);
 }
 
 TEST_F(SaverTest, TellsAtTheStartWhatTheDiskHasNoRoomFor) {

@@ -36,7 +36,7 @@ TEST(MisplacedCheckpoint, IsNotWrittenIntoAFolderOfCheckpoints) {
   }
   const std::string run = train(1, "--train.steps 1").directory;
   EXPECT_EQ(in_workplace(tool + "import " + folder() + " " + run + "/checkpoints/foo").exit_code, 64);
-  for (const char* elsewhere : {" archive/step-0", " archive/checkpoints/llama-3-8b"}) {
+  for (const char* elsewhere : {" archive/step-0", " archive/checkpoints/llama-3-8b", " step-runs/checkpoints/llama"}) {
     const CommandResult r = in_workplace(tool + "import " + folder() + elsewhere);
     EXPECT_EQ(r.exit_code, 0) << r.all();
   }
