@@ -57,7 +57,7 @@ PARTS = (
     Part("recipes-8b", 55, "steps of 8B blocks in the other recipes", rows=r":step/8b/float8-"),
     Part("resume", 20, "killed and resumed to the bit: bf16, float8", "resume.sh"),
     Part("memcheck", 100, "kernels' addresses, by compute-sanitizer", "sanitize.sh", ("--tools", "memcheck")),
-    Part("ranks", 300, "2 and 4 ranks over NCCL on one GPU", "ranks.sh"),
+    Part("ranks", 420, "2 and 4 ranks over NCCL on one GPU", "ranks.sh"),
     Part("racecheck", 300, "kernels' shared memory", "sanitize.sh", ("--tools", "racecheck")),
     Part("gemm-casts", 120, "GEMMs behind the casts of their operands, and those of the other recipes",
          rows=r":gemm/[^/]+/\w+/(\w+_casts|rowwise|gw_hp|blockwise)$"),

@@ -150,7 +150,7 @@ TEST_P(Training, BuffersOfTheShardGroupAreRegistered) {
   }
 }
 
-/// Few steps, and one mesh for all precisions: ranks that share a GPU take turns on it, and jobs/gpu/ranks.sh has five
+/// Few steps, and one mesh for all precisions: ranks that share a GPU take turns on it, and jobs/gpu/ranks.sh has few
 /// minutes. Registered buffers are those of the shard group.
 TEST_P(Training, OnTheGpuLossesAreThoseOfTheCpu) {
   if (const std::string why = why_no_cuda(); !why.empty()) GTEST_SKIP() << why;
