@@ -91,8 +91,8 @@ TEST(Origin, OfAStepThatIsDoneStaysThatOfTheCheckpoint) {
   const std::string saving = "--checkpoint.interval 1 --train.steps ";
   const TrainedRun run = train(1, saving + "2 --init.from " + folder());
   ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
-  // A chain of jobs gives the same again; another start gives none.
-  for (const auto& [steps, given] : {std::pair("3", " --init.from " + folder()), {"4", ""}}) {
+  // A chain of jobs gives the same again, however it is spelled; another start gives none.
+  for (const auto& [steps, given] : {std::pair("3", " --init.from ./" + folder() + "/"), {"4", ""}}) {
     const TrainedRun on = train_in(run.directory, 1, fmt::format("{}{}{}", saving, steps, given));
     ASSERT_EQ(on.result.exit_code, 0) << on.result.all();
     EXPECT_EQ(on.result.err.find("init.from"), std::string::npos) << on.result.err;

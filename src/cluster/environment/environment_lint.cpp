@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "src/cluster/doctor/text_lines.h"
 #include "src/cluster/environment.h"
 #include "src/cluster/environment/carrier.h"
+#include "src/cluster/environment/cautions.h"
 #include "src/cluster/environment/pair_rules.h"
 #include "src/cluster/environment/selection.h"
 #include "src/cluster/environment/value_check.h"
@@ -81,6 +83,7 @@ class Linter {
           fmt::format("set for NCCL before {}, since {}: measure without it", v.review, v.reason));
     }
   }
+  void take(Findings findings) { std::ranges::move(findings, std::back_inserter(out_)); }
   void warn(const Variable& v, std::string advice) { add(v.name, State::warning, "", std::move(advice)); }
 
   void explain(const std::string& name, const std::string& value) {
@@ -99,13 +102,7 @@ class Linter {
     check_traffic_class(*v, value);
     check_devices(*v, value);
     check_fabric(*v, value);
-    for (const Caution& c : table_.cautions) {
-      if (c.name == name && applies(c) && holds(c.values, *v, value)) {
-        const auto other = environment_.find(c.with);
-        const std::string with = other == environment_.end() ? "" : fmt::format("{}={}: ", c.with, other->second);
-        add(name, c.state, "", fmt::format("{}{} ({})", with, c.text, c.source));
-      }
-    }
+    take(cautions_of(*v, value, table_, environment_, nccl_));
     if (out_.size() > before) return;
     const bool standard = !v->standard.empty() && same_value(*v, v->standard, value);
     add(name, State::ok, "", fmt::format("{} ({}){}", v->does, v->source, standard ? "; this is the default" : ""));
@@ -230,31 +227,10 @@ class Linter {
     }
   }
 
-  /// Releases are compared where the one that runs is known, and a caution for all of them always holds.
-  bool applies(const Caution& c) const {
-    if (!c.with.empty() && !holds_with(c)) return false;
-    if (c.first.empty() && c.last.empty()) return true;
-    return !nccl_.empty() && in_range(parse_version(nccl_), c.first, c.last);
-  }
-
-  bool holds_with(const Caution& c) const {
-    const auto other = environment_.find(c.with);
-    if (other == environment_.end()) return std::ranges::count(c.with_values, "unset") > 0;
-    const Variable* v = table_.find(c.with);
-    return v != nullptr && holds(c.with_values, *v, other->second);
-  }
-
-  static bool holds(const std::vector<std::string>& values, const Variable& v, const std::string& value) {
-    return std::ranges::any_of(values, [&](const std::string& one) { return one == "*" || same_value(v, one, value); });
-  }
-
-  /// Cautions about defaults, on machines that have GPUs.
+  /// What defaults have done, on machines that have GPUs.
   void add_unset() {
     if (profile_ == nullptr || profile_->gpus.per_node == 0) return;
-    for (const Caution& c : table_.cautions) {
-      const bool unset = std::ranges::count(c.values, "unset") > 0 && !environment_.contains(c.name);
-      if (unset && applies(c)) add(c.name, c.state, "", fmt::format("{} ({})", c.text, c.source));
-    }
+    take(cautions_of_unset(table_, environment_, nccl_));
     if (profile_->fabric == Fabric::roce && carries(carrier_, Transport::roce) &&
         !environment_.contains("NCCL_IB_TC")) {
       add("NCCL_IB_TC", State::ok, "",

@@ -56,6 +56,12 @@ void check_data(const checkpoint::RunState& state, const RunConfig& then, const 
   }
 }
 
+/// Whether two texts are one path: "./hf/" is "hf".
+bool is_same_path(const std::string& a, const std::string& b) {
+  const auto plain = [](const std::string& text) { return (std::filesystem::path(text) / "").lexically_normal(); };
+  return plain(a) == plain(b);
+}
+
 /// Where the weights of a run came from stays what its checkpoint says, whatever init.from says now: that is not read.
 /// A chain of jobs passes the same again and again. Of a checkpoint of no step the given one may be meant.
 void keep_origin(RunConfig& config, const checkpoint::RunState& state, const std::string& directory) {
@@ -63,7 +69,7 @@ void keep_origin(RunConfig& config, const checkpoint::RunState& state, const std
   blank.init.from.clear();
   const std::string given = std::exchange(config.init.from, stored_config(state.config, directory, blank).init.from);
   const std::string& there = config.init.from;
-  if (given.empty() || given == there) return;
+  if (given.empty() || is_same_path(given, there)) return;
   const char* const shown = there.empty() ? "\"\"" : there.c_str();
   if (state.step == 0) {
     throw usage_error(

@@ -1,0 +1,63 @@
+#include "src/cluster/environment/cautions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "src/cluster/doctor/known_versions.h"
+#include "src/cluster/environment/value_check.h"
+
+namespace octet {
+namespace {
+
+bool is_one_of(const std::vector<std::string>& values, const Variable& v, const std::string& value) {
+  return std::ranges::any_of(values, [&](const std::string& one) { return one == "*" || same_value(v, one, value); });
+}
+
+bool holds_of_unset(const std::vector<std::string>& values) {
+  return std::ranges::find(values, "unset") != values.end();
+}
+
+/// What a caution says of the other variable.
+bool holds_with(const Caution& c, const VariableTable& table, const Environment& environment) {
+  if (c.with.empty()) return true;
+  const auto other = environment.find(c.with);
+  if (other == environment.end()) return holds_of_unset(c.with_values);
+  const Variable* v = table.find(c.with);
+  return v != nullptr && is_one_of(c.with_values, *v, other->second);
+}
+
+/// Releases are compared where the one that runs is known; a caution for all of them always holds.
+bool holds_in(const Caution& c, const std::string& nccl_version) {
+  if (c.first.empty() && c.last.empty()) return true;
+  return !nccl_version.empty() && in_range(parse_version(nccl_version), c.first, c.last);
+}
+
+}  // namespace
+
+Findings cautions_of(const Variable& variable, const std::string& value, const VariableTable& table,
+                     const Environment& environment, const std::string& nccl_version) {
+  Findings out;
+  for (const Caution& c : table.cautions) {
+    if (c.name != variable.name || !is_one_of(c.values, variable, value)) continue;
+    if (!holds_with(c, table, environment) || !holds_in(c, nccl_version)) continue;
+    const auto other = environment.find(c.with);
+    const std::string with = other == environment.end() ? "" : fmt::format("{}={}: ", c.with, other->second);
+    out.push_back({c.name, c.state, value, "", fmt::format("{}{} ({})", with, c.text, c.source)});
+  }
+  return out;
+}
+
+Findings cautions_of_unset(const VariableTable& table, const Environment& environment,
+                           const std::string& nccl_version) {
+  Findings out;
+  for (const Caution& c : table.cautions) {
+    if (!holds_of_unset(c.values) || environment.contains(c.name)) continue;
+    if (!holds_with(c, table, environment) || !holds_in(c, nccl_version)) continue;
+    out.push_back({c.name, c.state, "not set", "", fmt::format("{} ({})", c.text, c.source)});
+  }
+  return out;
+}
+
+}  // namespace octet
