@@ -40,6 +40,8 @@ constexpr std::array<PhaseText, phases> phase_texts = {{{"start", "comm.start_ti
 
 /// Of a phase: how long an operation may take, and the main thread stand still.
 std::array<std::atomic<Clock::duration>, phases> deadlines;
+/// The most that counts of a time between two looks at the clock.
+std::atomic<Clock::duration> longest_gap;
 bool armed = false;  // there is a watchdog; main thread only
 
 const PhaseText& text_of(RunPhase phase) {
@@ -105,7 +107,7 @@ OperationScope::~OperationScope() {
 }
 
 void OperationScope::check_deadline(std::string_view cause) const {
-  if (!armed || Clock::now() - since_ < deadline_of(phase_)) return;
+  if (!armed || waited_.look(longest_gap) < deadline_of(phase_)) return;
   throw Error(
       ExitCode::lost_peer,
       fmt::format(
@@ -161,24 +163,21 @@ void Watchdog::set_limits(const TimeLimits& limits) {
   const Clock::duration shortest = duration_of(std::ranges::min(seconds));
   interval_ =
       std::clamp<Clock::duration>((shortest + grace_) / 20, std::chrono::milliseconds(10), std::chrono::seconds(1));
+  longest_gap = 4 * interval_;
 }
 
 void Watchdog::watch() {
   std::unique_lock lock(mutex_);
   std::uint64_t seen = heartbeat::count();
-  Clock::duration stood{};
-  Clock::time_point before = Clock::now();
+  WaitedTime standing;
   for (;;) {
     if (wake_.wait_for(lock, interval_, [this] { return stop_; })) return;
     if (const char* const path = mapped_regions::unreadable(); path != nullptr && !is_failing()) end_by_data(path);
-    const Clock::time_point now = Clock::now();
-    // When this thread could not look for long, as in a process that was stopped, the main thread could not go on
-    // either.
-    stood += std::min(now - std::exchange(before, now), 4 * interval_);
     if (const std::uint64_t count = heartbeat::count(); count != seen) {
       seen = count;
-      stood = {};
+      standing.begin_anew();
     }
+    const Clock::duration stood = standing.look(longest_gap);
     if (stood >= deadline_of(current_phase) + grace_ && !is_failing()) end(stood);
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "src/base/mapped_regions.h"
 #include "src/device/device.h"
@@ -39,6 +41,24 @@ class RunPhaseScope {
   RunPhase outer_;
 };
 
+/// How long a thread has waited, by its own looks at the clock. A time in which it could not look, as where the whole
+/// process was stopped (`scontrol suspend`, Ctrl-Z), counts for no more than `most`: nothing could go on meanwhile.
+class WaitedTime {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Clock::duration look(Clock::duration most) const {
+    const Clock::time_point now = Clock::now();
+    waited_ += std::min(now - std::exchange(before_, now), most);
+    return waited_;
+  }
+  void begin_anew() { *this = {}; }
+
+ private:
+  mutable Clock::time_point before_ = Clock::now();
+  mutable Clock::duration waited_{};
+};
+
 /// Says what the main thread waits for, as long as it lives: a collective, or anything else that can hang (a read from
 /// a shared file system). Nests: the innermost counts. Tells the heartbeat (src/base/heartbeat.h) where it begins and
 /// ends. Costs two uncontended locks and one look at the clock.
@@ -51,7 +71,8 @@ class OperationScope {
   OperationScope& operator=(const OperationScope&) = delete;
 
   /// To be called by loops that poll. Throws Error (lost_peer), naming the operation and `cause`, when a Watchdog is
-  /// alive and the deadline of the phase in which this scope began has passed since then.
+  /// alive and the scope is older than the phase in which it began allows. A time in which the process was stopped does
+  /// not count.
   void check_deadline(std::string_view cause = "another rank has ended, hangs, or makes other calls") const;
   const char* name() const { return name_; }
   std::int64_t bytes() const { return bytes_; }
@@ -66,7 +87,7 @@ class OperationScope {
   std::string_view unit_;
   RunPhase phase_;
   std::int64_t bytes_;
-  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+  WaitedTime waited_;
   const OperationScope* outer_;
 };
 

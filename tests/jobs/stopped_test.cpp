@@ -72,6 +72,22 @@ TEST(AStoppedRank, InAStep) {
   expect_reason_in_directory(ended);
 }
 
+/// As by `scontrol suspend`, or by Ctrl-Z: nobody could do anything meanwhile, so nobody has waited for anybody.
+TEST(StoppedRanks, OfAllOfARunGoOnWhenTheyAreWoken) {
+  constexpr int short_limit = 2;
+  EndlessRun run(fmt::format("--comm.timeout_seconds {}", short_limit));
+  for (const pid_t rank : run.processes()) ::kill(rank, SIGSTOP);
+  const auto steps = [&] { return occurrences(read_bytes(run.run().file("metrics.jsonl")), "\n"); };
+  const int before = steps();
+  std::this_thread::sleep_for(std::chrono::seconds(2 * short_limit + 2));
+  for (const pid_t rank : run.processes()) ::kill(rank, SIGCONT);
+  EndlessRun::wait_until([&] { return steps() > before + 3; });
+  write_bytes(run.run().file("stop"), "");
+  const TrainedRun& ended = run.end();
+  EXPECT_EQ(ended.result.exit_code, 75) << ended.result.all();
+  EXPECT_EQ(occurrences(ended.result.err, " E "), 0) << ended.result.err;
+}
+
 TEST(AStoppedRank, WhereItWritesACheckpoint) {
   const TrainedRun run = stopped_at("fsync", "--train.steps 1000 --checkpoint.interval '2 steps'");
   expect_ended(run, "in phase (step|checkpoint) \\(comm\\.");
