@@ -45,7 +45,8 @@ WITH = {"gradients in bf16": {"gradients": "bf16"}, "the update beside": {"besid
 
 def speeds(m, aims):
     def over_torch(model, precision):
-        octet, torch = step_entries(m, model, precision, 1)
+        entries = step_entries(m, model, 1)
+        octet, torch = (entries[by, precision] for by in ("octet", "torch"))
         return torch["seconds"] / octet["seconds"] if octet and torch else None
 
     def block_over_torch(model, precision, options):
@@ -66,9 +67,10 @@ def speeds(m, aims):
 
 def gains(m, aims):
     for model in STACKS:
-        seconds = [(block_seconds(m, "octet", model, p, 4) or {}).get("seconds") for p in bench_rows.PRECISIONS]
+        entries = step_entries(m, model, 4)
+        bf16, float8 = (entries["octet", p] for p in bench_rows.PRECISIONS)
         aims.at_least(f"a block of {model}, 4 micro-batches: speed of float8 relative to bf16",
-                      seconds[0] / seconds[1] if all(seconds) else None, GAIN[model])
+                      bf16["seconds"] / float8["seconds"] if bf16 and float8 else None, GAIN[model])
         beside = [block_seconds(m, "octet", model, p, 4, beside="true") for p in bench_rows.PRECISIONS]
         if all(beside):
             aims.at_least(f"the same with the update beside, in both ({model})", beside[0]["seconds"] / beside[1]["seconds"], GAIN[model])

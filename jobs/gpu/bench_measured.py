@@ -1,7 +1,9 @@
 """What jobs/gpu/bench.sh has measured, as its tables read it."""
 
+import functools
+
 import bench_rows
-from bench_rows import MODELS, STACKS, TOKENS
+from bench_rows import MODELS, PRECISIONS, STACKS, TOKENS
 
 
 def ratio(a, b, digits=2):
@@ -86,9 +88,20 @@ def block_seconds(m, by, model, precision, micro_batches=1, gradients=None, besi
     return {"seconds": seconds, "memory": higher.get("memory_bytes"), "blocks": high, "build": both[-1]}
 
 
+def together(m, found_by):
+    """What is to be compared, of one build, since two calls may have met different cards: that of which most is there,
+    and of several the last; what it lacks is of the last build that has it. `found_by`: {name: function of a build (None:
+    the last that has it) that gives an entry or None}. Returns {name: entry}."""
+    shown = set(m.commits)
+    there = {build: sum(bool(find(build)) for find in found_by.values()) for _, _, build in m.of_build}
+    m.commits = shown  # without those that were only looked at
+    fullest = max(reversed(there), key=there.get, default=None)  # the first of equals
+    return {name: find(fullest) or find(None) for name, find in found_by.items()}
+
+
 def torch_block(m, octet, model, precision, micro_batches=1):
     """A block of PyTorch's to compare Octet's with: of the same build, which is of the same call or the same day, where
-    there is one. Two calls may have met different cards."""
+    there is one."""
     same = octet and block_seconds(m, "torch", model, precision, micro_batches, build=octet["build"])
     return same or block_seconds(m, "torch", model, precision, micro_batches)
 
@@ -101,11 +114,10 @@ def whole_seconds(m, by, model, precision, micro_batches, build=None):
     return {"seconds": found["seconds"] / micro_batches, "memory": found.get("memory_bytes"), "blocks": layers, "build": found["commit"]}
 
 
-def step_entries(m, model, precision, micro_batches):
-    """Octet's step and PyTorch's to compare it with, as step_entry has them."""
-    octet = step_entry(m, "octet", model, precision, micro_batches)
-    same = octet and step_entry(m, "torch", model, precision, micro_batches, octet["build"])
-    return octet, same or step_entry(m, "torch", model, precision, micro_batches)
+def step_entries(m, model, micro_batches):
+    """{(program, precision): its step, as step_entry has it}, to be compared with each other."""
+    return together(m, {(by, p): functools.partial(step_entry, m, by, model, p, micro_batches)
+                        for p in PRECISIONS for by in ("octet", "torch")})
 
 
 def step_entry(m, by, model, precision, micro_batches, build=None):

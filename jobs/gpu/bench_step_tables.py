@@ -1,9 +1,10 @@
 """Tables of training steps, and of where the time of a block goes."""
 
+import functools
 import re
 
 import bench_rows
-from bench_measured import block_seconds, percent, ratio, step_entries, table, torch_block
+from bench_measured import block_seconds, percent, ratio, step_entries, table, together, torch_block
 from bench_rows import MODELS, PRECISIONS, STACKS, TOKENS
 
 # fp8 over bf16 and tokens/s a GPU in bf16 and fp8, as published for PyTorch FSDP2 with torchao float8 on 128 to 512
@@ -26,8 +27,9 @@ def recipe_steps(m):
     """Of each stack a block in every recipe, against tensorwise and bf16 of the same program."""
     rows = []
     for model in STACKS:
-        seconds = {label: (block_seconds(m, "octet", model, label) or {}).get("seconds")
-                   for label in PRECISIONS + [bench_rows.label_of("float8", r) for r in bench_rows.RECIPES]}
+        labels = PRECISIONS + [bench_rows.label_of("float8", r) for r in bench_rows.RECIPES]
+        found = together(m, {label: lambda build, label=label: block_seconds(m, "octet", model, label, build=build) for label in labels})
+        seconds = {label: entry and entry["seconds"] for label, entry in found.items()}
         for recipe in bench_rows.RECIPES:
             mine = seconds[bench_rows.label_of("float8", recipe)]
             if mine:
@@ -45,7 +47,7 @@ def gibibytes(entry):
 def steps(m, micro_batches):
     speed, gains = [], []
     for model in ["1.8b"] + STACKS:
-        entries = {(by, p): entry for p in PRECISIONS for by, entry in zip(("octet", "torch"), step_entries(m, model, p, micro_batches))}
+        entries = step_entries(m, model, micro_batches)
         if not any(entries.values()):
             continue
         show = lambda e, text: text(e) if e else "-"
@@ -76,10 +78,11 @@ def narrow_gradients(m):
     rows = []
     for precision in reversed(PRECISIONS):
         for model in STACKS:
-            narrow, wide = (block_seconds(m, "octet", model, precision, gradients=gradients) for gradients in ("bf16", None))
+            block = functools.partial(block_seconds, m, model=model, precision=precision)
+            narrow, wide, torch = together(m, {name: lambda build, options=options: block(build=build, **options) for name, options in (
+                ("narrow", {"by": "octet", "gradients": "bf16"}), ("wide", {"by": "octet"}), ("torch", {"by": "torch"}))}).values()
             if not narrow:
                 continue
-            torch = torch_block(m, narrow, model, precision)
             ms = lambda e: f"{e['seconds'] * 1e3:.2f}" if e else "-"
             rows.append([model, precision, ms(narrow), ms(wide), ms(torch), gibibytes(narrow), gibibytes(wide),
                          ratio(wide and wide["seconds"], narrow["seconds"], 3), ratio(torch and torch["seconds"], narrow["seconds"])])
@@ -114,15 +117,16 @@ def updates_beside(m):
 
 
 def variants(m):
-    """Steps with another value of one option beside the same step with its default."""
+    """Steps with another value of one option beside the same step with its default, of the same build: it is a matter of
+    a few percent, and two calls may have met different cards."""
     rows, choosing = [], []
     for (by, name, build), result in m.of_build.items():
         found = VARIANT.match(name)
         choosing.append(result.get("choice_seconds", 0))
-        beside = found and found["which"] == "beside"  # its few percent are those of one build
+        beside = found and found["which"] == "beside"
         if by != "octet" or not found or not (beside or result is m.results[by, name]):
             continue
-        default = m.get(by, found["default"], build) or (None if beside else m.get(by, found["default"]))
+        default = m.get(by, found["default"], build)
         if beside and default is None:
             continue
         option = OPTIONS[found["which"]].format(found["value"])

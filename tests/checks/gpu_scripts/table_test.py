@@ -139,6 +139,20 @@ class TableTest(unittest.TestCase):
         self.assertIn("| 70b/bf16/3-blocks/bf16-gradients | optimizer.beside_forward true, beside_multiprocessors 16 | 48.00 | 54.00 | 1.125 |", text)
         self.assertNotIn("beside_multiprocessors 12", text)
 
+    def test_what_is_compared_is_of_the_last_build_that_has_most_of_it(self):
+        def of(by, precision, block, commit, micro_batches=1, **more):
+            return [self.result(by, bench_rows.step("70b", precision, n, micro_batches, **more), n * block * micro_batches, commit=commit)
+                    for n in (1, 3)]
+        rows = (of("octet", "bf16", 0.030, "c1", 4) + of("octet", "float8", 0.020, "c1", 4) + of("octet", "float8", 0.015, "c2", 4) +
+                of("octet", "float8", 0.020, "c1") + of("torch", "float8", 0.022, "c1") + of("octet", "float8", 0.016, "c2") +
+                of("octet", "float8-delayed", 0.0128, "c2"))
+        text = bench_table.render(rows)
+        self.assertIn("| a block of 70b, 4 micro-batches: speed of float8 relative to bf16 | 1.50 |", text)
+        self.assertIn("| a block of 70b, float8: speed relative to PyTorch | 1.10 |", text)
+        self.assertIn("| 70b | delayed | 12.80 | 1.25 | - |", text)
+        variant = self.result("octet", bench_rows.step("70b", "float8", 3, plans="heuristic"), 0.05, commit="c3")
+        self.assertIn("| 70b/float8/3-blocks | cuda.gemm and cuda.attention heuristic | 50.00 | - | - |", bench_table.render(rows + [variant]))
+
     def test_gemms_that_leave_room_stand_beside_those_that_do_not(self):
         row = bench_rows.room_gemm_rows()[0]
         whole = bench_rows.linear_gemm(4096, 4096, "forward", row["mode"])
@@ -249,7 +263,7 @@ class TableTest(unittest.TestCase):
     def test_the_pages_of_results_are_what_their_rows_give(self):
         with tempfile.TemporaryDirectory() as work:
             folder = os.path.join(ROOT, "docs/gpu-results")
-            days = ("h100-2026-11-26", "h100-2026-11-27-warmed")
+            days = ("h100-2026-11-26", "h100-2026-11-27-warmed", "h100-2026-11-27-recipes")
             pages = {os.path.join(ROOT, "docs/gpu-results.md"): days,
                      **{f"{folder}/{day}.md": [day] for day in (*days, "h100-2026-11-27")}}
             bench = lambda days, *into: subprocess.run(
