@@ -75,7 +75,7 @@ TEST(AStoppedRank, InAStep) {
 /// As by `scontrol suspend`, or by Ctrl-Z: nobody could do anything meanwhile, so nobody has waited for anybody.
 TEST(StoppedRanks, OfAllOfARunGoOnWhenTheyAreWoken) {
   constexpr int short_limit = 2;
-  EndlessRun run(fmt::format("--comm.timeout_seconds {}", short_limit));
+  EndlessRun run(fmt::format("--comm.timeout_seconds {} --checkpoint.interval 100000", short_limit));
   for (const pid_t rank : run.processes()) ::kill(rank, SIGSTOP);
   const auto steps = [&] { return occurrences(read_bytes(run.run().file("metrics.jsonl")), "\n"); };
   const int before = steps();
