@@ -12,7 +12,7 @@ differences=()
 for run in "$@"; do
   name=$(basename "$run")
   # The last ten training losses, because one batch's is noisy.
-  read -r loss validation speed < <(awk -f "$here/metrics.awk" "$run/metrics.jsonl" | awk '
+  read -r loss validation speed < <(awk -f "$here/metrics.awk" <"$run/metrics.jsonl" | awk '
     $2 != "-" { last[n++ % 10] = $2 }
     $3 != "-" { validation = sprintf("%.4f", $3) }
     NR > 1 && $4 != "-" { speed += $4; timed++ }

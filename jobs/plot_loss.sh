@@ -25,6 +25,12 @@ case $output in
   *) echo "plot_loss.sh: --output $output must end in .png or .svg" >&2 && exit 64 ;;
 esac
 
+# quoted TEXT: for gnuplot, which runs what stands in backquotes within double quotes, and begins a command on each line.
+quoted() {
+  local text=${1//[[:cntrl:]]/ }
+  echo "'${text//\'/\'\'}'"
+}
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 colors=('#1f5fa8' '#d9541e' '#2e8b57' '#8b3fa8' '#b8860b' '#444444')
@@ -35,29 +41,29 @@ for i in "${!runs[@]}"; do
   [[ -d $run ]] && file=$run/metrics.jsonl
   [[ -f $run ]] && name=$(basename "$(dirname "$(realpath "$run")")")
   [[ -s $file ]] || { echo "plot_loss.sh: $file is missing or empty" >&2 && exit 64; }
-  awk -f "$here/metrics.awk" "$file" >"$work/$i"
+  awk -f "$here/metrics.awk" <"$file" >"$work/$i" # a name with = in it would be an assignment
   [[ -s $work/$i ]] || { echo "plot_loss.sh: $file has no steps" >&2 && exit 64; }
-  color=${colors[i % ${#colors[@]}]} name=${name//[\"\\]/}
+  color=${colors[i % ${#colors[@]}]} points=$(quoted "$work/$i")
   # Curves on top of each other: the first is wide and pale, so that the next shows on it.
   style="lw 1.3 lc rgb \"$color\""
   ((i == 0 && ${#runs[@]} > 1)) && style="lw 4 lc rgb \"#90$(cut -c 2- <<<"$color")\""
-  plots+=("\"$work/$i\" using 1:2 with lines $style title \"$name, training\"")
+  plots+=("$points using 1:2 with lines $style title $(quoted "$name, training")")
   if awk '$3 != "-" { found = 1 } END { exit !found }' "$work/$i"; then
-    plots+=("\"$work/$i\" using 1:3 with points pt $((i % 2 ? 2 : 6)) ps 1.4 lw 2 lc rgb \"$color\" title \"$name, validation\"")
+    plots+=("$points using 1:3 with points pt $((i % 2 ? 2 : 6)) ps 1.4 lw 2 lc rgb \"$color\" title $(quoted "$name, validation")")
   fi
 done
 
 if [[ ${level##*=} =~ ^[0-9.]+$ ]]; then
-  plots+=("${level##*=} with lines dt 2 lw 1.5 lc rgb \"#666666\" title \"${level%=*}, ${level##*=}\"")
+  plots+=("${level##*=} with lines dt 2 lw 1.5 lc rgb \"#666666\" title $(quoted "${level%=*}, ${level##*=}")")
 elif [[ -n $level ]]; then
   echo "plot_loss.sh: --level '$level' is not NAME=VALUE with a number" >&2 && exit 64
 fi
 
 gnuplot <<EOF_PLOT
 set terminal $terminal
-set output "$work/picture"
+set output $(quoted "$work/picture")
 set datafile missing "-"
-set title "${title//[\"\\]/}" noenhanced
+set title $(quoted "$title") noenhanced
 set xlabel "step"
 set ylabel "loss (nats a token)"
 set key top right noenhanced

@@ -28,6 +28,9 @@ PATH=$PATH:/usr/sbin:/sbin
 
 fail() { echo "virtual-cluster.sh: $1" >&2 && exit "${2:-70}"; }
 
+# The name of the folder can be guessed, and what another user has put there would be run.
+[[ ! -e $folder && ! -L $folder ]] || [[ -O $folder && ! -L $folder ]] || fail "$folder is not yours; name another folder in OCTET_CLUSTER" 64
+
 # CPUs of a node: made up, or those of this machine, which is what can be bound to.
 cpus_of_nodes() {
   if (($1)); then slurmd -C 2>/dev/null | grep -oE '(CPUs|Boards|SocketsPerBoard|CoresPerSocket|ThreadsPerCore)=[0-9]+' | paste -sd ' '
@@ -38,11 +41,13 @@ write_config() {
   local nodes=$1 affinity=$2 leaf first last cpus plugin=none
   cpus=$(cpus_of_nodes "$affinity")
   ((!affinity)) || plugin=affinity
-  mkdir -p "$folder"/{state,log} && chmod 755 "$folder"
+  # Nobody else may come in: munge would take another user's job for one of the daemons' user, who runs them all.
+  mkdir -p "$(dirname "$folder")" && mkdir -m 700 "$folder" && mkdir "$folder"/{state,log}
   cat >"$SLURM_CONF" <<CONF
 ClusterName=virtual
 SlurmctldHost=$(hostname)(127.0.0.1)
 SlurmctldPort=$port
+CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 SlurmUser=$(id -un)
 SlurmdUser=$(id -un)
 AuthType=auth/munge
@@ -217,7 +222,10 @@ case ${1:-} in
   end) end ;;
   status) sinfo --Node --long && squeue --long ;;
   daemons) daemons ;; # for this script itself
-  env) echo "export SLURM_CONF=$SLURM_CONF" ;;
+  env)
+    [[ -e $SLURM_CONF ]] || fail "no cluster in $folder; start it first" 64
+    echo "export SLURM_CONF=$SLURM_CONF"
+    ;;
   kill) kill_node "${2:?which node?}" ;;
   revive) revive_node "${2:?which node?}" ;;
   -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" ;;

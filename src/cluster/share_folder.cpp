@@ -7,12 +7,18 @@ namespace octet {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> shared_folders(const std::string& path) {
-  std::vector<std::string> out = {path};
+std::vector<std::string> installed_folders(const std::string& path) {
+  std::vector<std::string> out;
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (!error) out.push_back(program.parent_path().parent_path() / "share/octet" / path);
   out.push_back(fs::path(OCTET_SOURCE_DIR) / path);
+  return out;
+}
+
+std::vector<std::string> shared_folders(const std::string& path) {
+  std::vector<std::string> out = installed_folders(path);
+  out.insert(out.begin(), path);
   return out;
 }
 

@@ -9,6 +9,10 @@ namespace octet {
 /// current directory, share/octet beside the folder of the installed program, the source tree; each with `path` behind.
 std::vector<std::string> shared_folders(const std::string& path);
 
+/// The same without the current directory: for what becomes a part of a program, which is to be of this version, and of
+/// nobody who has made a folder of that name where a user works.
+std::vector<std::string> installed_folders(const std::string& path);
+
 /// The first file of that path ("configs/clusters/local.yaml") in these folders, as an absolute path; empty if none has
 /// it.
 std::string find_shared(const std::string& path);

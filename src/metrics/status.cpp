@@ -24,7 +24,7 @@ namespace {
 bool put(const std::string& path, const std::string& text) {
   if (replace_file(path, text)) return true;
   if (errno != ENOSPC && errno != EDQUOT) return false;
-  const FileHandle file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  const FileHandle file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   // Ranks that fail may write at once; one that holds the lock and hangs must not keep the others from ending.
   for (int i = 0; file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK && i < 20; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

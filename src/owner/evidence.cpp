@@ -67,7 +67,7 @@ std::optional<double> age_by_file_server(const std::string& file) {
 }
 
 std::optional<bool> ask_slurm(const JobLaunch& job) {
-  if (!is_cluster_here(job.cluster)) return std::nullopt;
+  if (!is_cluster_here(job.cluster) || !is_job_number(job.id)) return std::nullopt;
   const ProgramResult answer = run_program({"scontrol", "show", "job", job.id}, slurm_seconds);
   if (!answer.found || answer.timed_out) return std::nullopt;
   if (answer.exit_code != 0) {  // Slurm forgets a job minutes after its end

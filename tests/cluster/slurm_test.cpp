@@ -49,6 +49,11 @@ TEST(SlurmTime, ReadsEveryFormOfSbatch) {
   }
 }
 
+TEST(SlurmJob, IsCalledByItsNumber) {
+  for (const char* id : {"1", "123", "123_4", "123+1"}) EXPECT_TRUE(is_job_number(id)) << id;
+  for (const char* id : {"", "--me", "_1", "1,2", "12a", "12 "}) EXPECT_FALSE(is_job_number(id)) << id;
+}
+
 TEST(ShellText, EveryPrintableCharacterReachesACommandAsItIs) {
   std::string all;
   for (char c = ' '; c < 0x7F; ++c) all += c;

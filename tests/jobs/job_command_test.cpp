@@ -208,6 +208,18 @@ TEST_F(JobCommand, GoesOnWhereALaunchCannotBeRead) {
   EXPECT_EQ(launches(), 3) << "what can be read stays";
 }
 
+TEST_F(JobCommand, ADamagedFileIsKeptInNoFileOfOthers) {
+  before();
+  const std::string log = workplace() / (run_ + "/job/launches/7.jsonl"), other = workplace() / (run_ + "-other");
+  write_bytes(log, "{\"job\": \"7\", \"ho\n");
+  write_bytes(other, "mine");
+  fs::create_symlink(other, log + ".damaged");
+  EXPECT_HAS(before(), "action=launch");
+  EXPECT_EQ(read_bytes(other), "mine");
+  EXPECT_FALSE(fs::is_symlink(log + ".damaged"));
+  EXPECT_HAS(read_bytes(log + ".damaged"), "\"ho\n");
+}
+
 /// Each notes its launch, then how that ended, while the others do the same.
 TEST_F(JobCommand, ManyJobsAtOnceLoseNoLine) {
   constexpr int jobs = 8;

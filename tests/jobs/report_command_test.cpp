@@ -3,6 +3,13 @@
 namespace octet::test {
 namespace {
 
+/// For a shell.
+std::string in_quotes(std::string_view name) {
+  std::string out = "'";
+  for (const char c : name) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
 CommandResult report(const std::string& arguments) {
   return in_workplace(OCTET_BIN_DIR "/octet report " + arguments);
 }
@@ -20,6 +27,23 @@ TEST(Report, IsOnePageOfRealRuns) {
   EXPECT_HAS(page, "\"name\":\"validation\",\"dashed\":true,\"steps\":[3,6]");
   EXPECT_HAS(page, "MIT");  // dygraphs' licence
   EXPECT_EQ(report(a.directory + " -o reported.html").exit_code, 0);
+}
+
+/// gnuplot runs what stands in backquotes, and awk takes a name with = in it for an assignment.
+TEST(PlotLoss, RunsNothingThatANameHolds) {
+  std::string runs;
+  for (const char* name : {"`touch made`", "lr=1e-3, it's", "a\"b"}) {
+    write_bytes(workplace() / (name + std::string("/metrics.jsonl")), "{\"step\": 1, \"loss\": 2.5}\n{\"step\": 2, \"loss\": 2.25}\n");
+    runs += in_quotes(name) + " ";
+  }
+  for (const char* script :
+       {"plot_loss.sh --title 'a `touch made`' --level '`touch made`=2' --output losses.svg", "loss_table.sh"}) {
+    const CommandResult r = in_workplace(fmt::format("{}/jobs/{} {} </dev/null", OCTET_SOURCE_DIR, script, runs));
+    ASSERT_EQ(r.exit_code, 0) << r.all();
+  }
+  const std::string picture = read_bytes(workplace() / "losses.svg");
+  for (const char* text : {"`touch made`, training", "lr=1e-3, it", "a `touch made`"}) EXPECT_HAS(picture, text);
+  EXPECT_FALSE(std::filesystem::exists(workplace() / "made"));
 }
 
 TEST(Report, RefusesWhatIsNoRunAndNeverWritesOverOtherFiles) {

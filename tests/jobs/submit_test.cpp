@@ -67,6 +67,17 @@ TEST_F(Submit, TakesTheCommandOfItsPage) {
   expect_in("layout: 4 nodes x 1 ranks", r.err);
 }
 
+/// In a folder of others' it would run as whoever submits there, and one of an older version beside a newer program.
+TEST_F(Submit, ThePartsOfAScriptAreTheProgramsOwn) {
+  const std::filesystem::path folder = workplace() / "slurm/train-body";
+  std::filesystem::create_directories(folder);
+  write_bytes(folder / "0-mine.sh", "echo of a stranger\n");
+  const CommandResult r = submit_run("--dry-run");
+  std::filesystem::remove_all(workplace() / "slurm");
+  ASSERT_EQ(r.exit_code, 0) << r.all();
+  EXPECT_TRUE(printed_file(r.out, "job.sh").ends_with(body_of_jobs())) << r.out;
+}
+
 TEST_F(Submit, DryRunNeedsNoSlurm) {
   std::filesystem::remove(fake / "bin/sbatch");
   program("sbatch", "#!/bin/bash\necho 'sbatch: fatal: Could not establish a configuration source' >&2\nexit 1\n");
@@ -370,8 +381,11 @@ TEST_F(Submit, StatusCancelAndLogs) {
   const std::string name = name_of("101");
   write_bytes(fake / "queue", fmt::format("101|RUNNING, 1:00 of 30:00, 2 nodes v[1-2]|{0}|{1}/job.sh\n"
                                           "102|PENDING, 0:00 of 30:00, 2 nodes (Dependency)|{0}|{1}/job.sh\n"
-                                          "103|PENDING, 0:00 of 30:00, 2 nodes (Dependency)|another-{0}|{1}/job.sh\n",
-                                          name, file("")));
+                                          "103|PENDING, 0:00 of 30:00, 2 nodes (Dependency)|another-{0}|{1}/job.sh\n"
+                                          "104|RUNNING, 1:00 of 30:00, 2 nodes v[1-2]|{0}|{2}/job.sh\n"
+                                          "105|RUNNING, 1:00 of 30:00, 2 nodes v[1-2]|{0}|{2}/other.sh\n",
+                                          name, file(""), fake.path()));
+  write_bytes(fake / "job.sh", "# of no run\n");
   write_bytes(fake / "accounts", "100|COMPLETED|0:0|00:10:00\n");
   write_bytes(file("job-101.out"), "one\ntwo\nthree\n");
   write_bytes(file("metrics.jsonl"),
@@ -391,6 +405,13 @@ TEST_F(Submit, StatusCancelAndLogs) {
   std::filesystem::remove(fake / "queue");
   expect_in("no job of", submit("cancel " + directory).out);
   EXPECT_EQ(lines_with("scancel", read("calls")), 1);
+
+  // What goes to Slurm's programs is a number.
+  write_bytes(file("jobs.jsonl"),
+              "{\"id\": \"--me\", \"name\": \"a\", \"cluster\": \"local\", \"nodes\": 2, \"time\": \"\"}\n");
+  const CommandResult foreign = submit("status " + directory);
+  EXPECT_EQ(foreign.exit_code, 64);
+  expect_in("jobs.jsonl:1: id is \"--me\"; expected the number of a job", foreign.err);
 }
 
 /// squeue takes a comma in --name for the end of a name.
@@ -405,7 +426,8 @@ TEST_F(Submit, NamesOfJobsHaveNoComma) {
   write_bytes(file("jobs.jsonl"), records.replace(records.find(name), name.size(), old));
   write_bytes(
       fake / "queue",
-      fmt::format("101|RUNNING, |{}|(null)\n102|PENDING, |{}|(null)\n103|PENDING, |lr=1e-3|(null)\n", old, name));
+      fmt::format("101|RUNNING, |{0}|{2}/job.sh\n102|PENDING, |{1}|{2}/job.sh\n103|PENDING, |lr=1e-3|{2}/job.sh\n", old,
+                  name, file("")));
   const CommandResult cancelled = submit("cancel " + directory);
   EXPECT_EQ(cancelled.exit_code, 0) << cancelled.all();
   expect_in("scancel 101 102\n", read("calls"));

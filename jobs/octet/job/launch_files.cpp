@@ -84,8 +84,10 @@ std::string all_lines(const std::string& run_dir) {
 
 /// Keeps a copy of what cannot be read, of which a new text would leave nothing.
 void set_aside(const std::string& path) {
-  std::error_code error;
-  fs::copy_file(path, path + ".damaged", fs::copy_options::overwrite_existing, error);
+  const auto text = read_text_file(path);
+  if (text && !replace_file(path + ".damaged", *text)) {
+    log::warning("{}: is damaged, and no copy of it can be kept: {}", path, std::strerror(errno));
+  }
 }
 
 }  // namespace

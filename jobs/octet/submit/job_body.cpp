@@ -19,7 +19,7 @@ constexpr const char* folder = "slurm/train-body";
 /// Those of the first folder that has any: never some of one version and some of another.
 std::set<fs::path> parts() {
   std::set<fs::path> found;
-  for (const std::string& place : shared_folders(folder)) {
+  for (const std::string& place : installed_folders(folder)) {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(place, error)) {
       if (entry.path().extension() == ".sh") found.insert(entry.path());
@@ -40,7 +40,7 @@ std::string job_body() {
   }
   if (!body.empty()) return body;
   throw usage_error("submit", "{} is not there, expected it in one of {}", folder,
-                    fmt::join(shared_folders("slurm"), ", "));
+                    fmt::join(installed_folders("slurm"), ", "));
 }
 
 }  // namespace octet::submit

@@ -13,6 +13,7 @@
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/json_reader.h"
+#include "src/cluster/slurm_job.h"
 
 namespace octet::submit {
 namespace {
@@ -65,6 +66,7 @@ std::vector<JobRecord> recorded_jobs(const std::string& run_dir) {
     const std::string where = fmt::format("{}:{}", record_file(run_dir), out.size() + 1);
     const auto json = parse_json(line, "submit", where, "a submission");
     const JsonReader job(json, "submit", where);
+    if (!is_job_number(job.text("id"))) throw job.at("id").refuse("the number of a job");
     out.push_back({.id = job.text("id"),
                    .name = job.text("name"),
                    .cluster = job.text("cluster"),

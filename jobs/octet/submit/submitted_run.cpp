@@ -13,20 +13,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Says whether a folder is the directory of another run that was submitted.
-bool is_another_run(const SubmittedRun& run, const fs::path& folder) {
+/// Says whether a script is the run's, or was before the run's directory was moved: then nothing is there any more. In
+/// another directory it is of another run, as where this one is a copy, or no run's at all.
+bool is_script_of(const SubmittedRun& run, const fs::path& script) {
   std::error_code error;
-  return fs::exists(folder / "jobs.jsonl", error) && !fs::equivalent(folder, run.path, error);
+  return script.filename() == "job.sh" &&
+         (!fs::exists(script, error) || fs::equivalent(script.parent_path(), run.path, error));
 }
 
-/// Says whether a job with "NAME|SCRIPT" is of the run: it has a name of one of its jobs, and its script is not in
-/// another run's directory, as where this one is a copy. The names alone are compared, since squeue refuses the numbers
-/// of jobs that it has forgotten, does not know those that a job's script has submitted itself, and takes a name with a
-/// comma, which older runs have, for two.
+/// Says whether a job with "NAME|SCRIPT" is of the run: it has a name of one of its jobs, and the run's script. The
+/// names alone are compared, since squeue refuses the numbers of jobs that it has forgotten, does not know those that a
+/// job's script has submitted itself, and takes a name with a comma, which older runs have, for two.
 bool is_of(const SubmittedRun& run, const std::string& text) {
   return std::ranges::any_of(run.jobs, [&](const JobRecord& job) {
-    return text.starts_with(job.name + "|") &&
-           !is_another_run(run, fs::path(text.substr(job.name.size() + 1)).parent_path());
+    return text.starts_with(job.name + "|") && is_script_of(run, text.substr(job.name.size() + 1));
   });
 }
 
