@@ -2,6 +2,9 @@
 
 #include <xxhash.h>
 
+#include "src/base/files.h"
+#include "src/base/json_reader.h"
+
 namespace octet {
 namespace {
 
@@ -36,6 +39,19 @@ Making making_of(const PrepareOptions& options, const InputFiles& input, const T
           {"--holdout", fmt::format("{}", options.holdout)},
           {"--part", fmt::format("{}/{}", options.part.share + 1, options.part.shares)},
           {"--part-size", std::to_string(options.part_bytes)}};
+}
+
+std::optional<Making> read_making(const std::string& path) {
+  const std::optional<std::string> text = read_text_file(path);
+  if (!text) return std::nullopt;
+  try {
+    const nlohmann::json parsed = parse_json(*text, "corpus", path, "what the parts are made of");
+    Making making;
+    for (const auto& [name, value] : JsonReader(parsed, "corpus", path).members()) making[name] = value.text();
+    return making.contains("--input") ? std::optional(making) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace octet

@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
+#include <system_error>
 
 #include "src/base/error.h"
 #include "src/base/files.h"
@@ -25,6 +27,22 @@ void refuse_existing(const Outputs& outputs) {
     for (const std::string& path : token_file_paths(prefix)) {
       if (fs::exists(path)) throw usage_error("corpus", "{} exists; --overwrite replaces it", path);
     }
+  }
+}
+
+void refuse_inputs_in(const std::string& parts, const InputFiles& input) {
+  std::error_code failed;
+  const std::string folder = fs::weakly_canonical(parts, failed).string();
+  if (failed || !fs::exists(folder, failed)) return;
+  std::optional<fs::path> before;  // most files have their neighbour's folder
+  for (const InputFile& file : input.files) {
+    const fs::path path(file.path), of_file = path.has_parent_path() ? path.parent_path() : ".";
+    if (before == of_file) continue;
+    before = of_file;
+    if (!(fs::weakly_canonical(of_file, failed).string() + '/').starts_with(folder + '/')) continue;
+    throw usage_error(
+        "corpus", "{} is an input and lies in {}, where the parts of the output would be made: take another --output",
+        file.path, parts);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "src/corpus/input_files.h"
 #include "src/corpus/part_counts.h"
 #include "src/corpus/part_plan.h"
 #include "src/data/tokenizer_identity.h"
@@ -21,6 +22,9 @@ Outputs outputs_of(const std::string& prefix, const Share& share, bool holdout);
 
 /// Usage error where one of the outputs is there.
 void refuse_existing(const Outputs& outputs);
+
+/// Usage error where a file of the input lies in the folder in which the parts of the output are made.
+void refuse_inputs_in(const std::string& parts, const InputFiles& input);
 
 /// What data files keep of the tokenizer.
 TokenizerIdentity identity_of(const TokenizerInfo& info);

@@ -1,13 +1,8 @@
 #include "src/corpus/part_folder.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <set>
-#include <system_error>
 
 #include "src/base/error.h"
 #include "src/base/json_reader.h"
@@ -53,31 +48,6 @@ std::string differences(const Making& before, const Making& now) {
   return text.empty() ? "another version of octet wrote it" : text;
 }
 
-std::optional<Making> read_making(const std::string& path) {
-  const std::optional<std::string> text = read_text_file(path);
-  if (!text) return std::nullopt;
-  try {
-    const nlohmann::json parsed = parse_json(*text, "corpus", path, "what the parts are made of");
-    Making making;
-    for (const auto& [name, value] : JsonReader(parsed, "corpus", path).members()) making[name] = value.text();
-    return making;
-  } catch (const Error& error) {
-    log::warning("{}; the parts are made anew", error.what());
-    return std::nullopt;
-  }
-}
-
-/// All but the lock and these.
-void empty_folder(const std::string& path, const std::set<std::string>& but = {}) {
-  std::error_code failed;
-  std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path, failed)) {
-    const std::string name = entry.path().filename();
-    if (name != "lock" && !but.contains(name)) files.push_back(entry.path());
-  }
-  for (const fs::path& file : files) fs::remove(file, failed);
-}
-
 void write_counts(const std::string& path, const PartCounts& counts) {
   const nlohmann::ordered_json json = {{"kept", json_of(counts.kept)},      {"held_out", json_of(counts.held_out)},
                                        {"empty_files", counts.empty_files}, {"empty_documents", counts.empty_documents},
@@ -88,28 +58,38 @@ void write_counts(const std::string& path, const PartCounts& counts) {
 }  // namespace
 
 bool PartFolder::is_begun(const std::string& prefix, const Making& making) {
-  const auto begun = read_making(path_of(prefix) + "/making.json");
+  const auto files = PartFiles::find(path_of(prefix));
+  const auto begun = files ? files->making() : std::nullopt;
   return begun && *begun == making;
 }
 
-PartFolder::PartFolder(const std::string& prefix, const Making& making, bool overwrite) : path_(path_of(prefix)) {
-  std::error_code failed;
-  fs::create_directories(path_, failed);
-  if (failed) throw usage_error("corpus", "cannot create the folder {}: {}", path_, failed.message());
-  lock_ = open_to_write((path_ + "/lock").c_str(), O_RDWR);
-  if (!lock_) throw not_written("corpus", path_ + "/lock");
-  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-    throw usage_error("corpus", "{} is being written by another process", path_);
-  }
-  const std::string file = path_ + "/making.json";
-  const std::optional<Making> before = read_making(file);
+PartFolder::PartFolder(const std::string& prefix, const Making& making, bool overwrite)
+    : PartFolder(path_of(prefix), PartFiles::make(path_of(prefix))) {
+  const std::optional<Making> before = files_.making();
   if (before && *before == making) return;
   if (before && !overwrite) {
     throw usage_error("corpus", "{} has parts of a run that was made otherwise ({}); --overwrite begins anew", path_,
                       differences(*before, making));
   }
-  empty_folder(path_);
-  if (!replace_file(file, nlohmann::json(making).dump(1) + "\n")) throw not_written("corpus", file);
+  // There is always one, and on the disk before any part is: without it the folder might be anybody's.
+  const std::vector<std::string> stay = files_.remove_files({"making.json"});
+  if (!stay.empty()) throw not_written("corpus", path_ + "/" + stay.front());
+  const std::string file = path_ + "/making.json";
+  if (!replace_file_durably(file, nlohmann::json(making).dump(1) + "\n")) throw not_written("corpus", file);
+}
+
+PartFolder::PartFolder(std::string path, PartFiles files) : path_(std::move(path)), files_(std::move(files)) {
+  files_.claim();
+}
+
+std::optional<PartFolder> PartFolder::left(const std::string& prefix) {
+  auto files = PartFiles::find(path_of(prefix));
+  if (!files) return std::nullopt;
+  return PartFolder(path_of(prefix), *std::move(files));
+}
+
+bool PartFolder::has_parts() const {
+  return files_.making().has_value();
 }
 
 std::string PartFolder::prefix_of(std::size_t part) const {
@@ -156,13 +136,16 @@ void PartFolder::set_joined(const PartCounts& counts) const {
 }
 
 void PartFolder::remove() {
-  std::error_code failed;
-  empty_folder(path_, {"making.json", "joined.json"});  // as long as these are there it can go on from here
-  fs::remove(path_ + "/making.json", failed);
-  fs::remove(path_ + "/joined.json", failed);
-  fs::remove(path_ + "/lock", failed);
-  fs::remove(path_, failed);
-  if (fs::exists(path_)) log::warning("{}: cannot be removed; nothing in it is needed any more", path_);
+  // With making.json the folder can be told from the user's, and with joined.json it goes on from here.
+  if (files_.remove_files({"making.json", "joined.json"}).empty() && files_.remove_files({"making.json"}).empty()) {
+    files_.remove_files();
+  }
+  if (files_.remove_folder()) return;
+  const char* why = std::strerror(errno);
+  log::warning(
+      "{}: cannot be removed: {}; nothing in it is needed for the tokens any more, and what octet prepare did "
+      "not write there stays",
+      path_, why);
 }
 
 }  // namespace octet

@@ -1,27 +1,29 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 
-#include "src/base/files.h"
+#include "src/corpus/making.h"
 #include "src/corpus/part_counts.h"
+#include "src/corpus/part_files.h"
 
 namespace octet {
-
-/// What makes the tokens of a PREFIX what they are: options and input, as text by the option's name.
-using Making = std::map<std::string, std::string>;
 
 /// The folder PREFIX.parts, in which parts that are finished wait for the others: 00000.bin, 00000.idx and 00000.json,
 /// which is written last and says that the part is whole and what is in it, and with --holdout 00000-holdout.bin and
 /// .idx; making.json says what they were made of, and joined.json what is in the whole once it is joined. A run that is
-/// interrupted leaves it, and the next one goes on.
+/// interrupted leaves it, and the next one goes on. What else lies in it is not touched.
 class PartFolder {
  public:
   /// Makes the folder, or goes on with the one that is there. Usage error where that was begun with other options
-  /// (they are named), unless `overwrite` says to begin anew, and where another process works on it.
+  /// (they are named), unless `overwrite` says to begin anew, where another process works on it, and where something
+  /// has the name that is not known to be of `octet prepare` (part_files.h).
   PartFolder(const std::string& prefix, const Making& making, bool overwrite);
+  /// The folder that an earlier run has left, whatever it made; nothing where there is none. Usage errors as above.
+  static std::optional<PartFolder> left(const std::string& prefix);
+
+  bool has_parts() const;
 
   std::string prefix_of(std::size_t part) const;
   std::string holdout_of(std::size_t part) const;
@@ -31,7 +33,7 @@ class PartFolder {
   /// What the whole has, where the parts are joined already and only this folder is left.
   std::optional<PartCounts> joined() const;
   void set_joined(const PartCounts& counts) const;
-  /// Removes the folder with all that is in it.
+  /// Removes what `octet prepare` wrote there, and the folder where nothing else is in it.
   void remove();
 
   /// Whether a run of the same making has begun: what stands at PREFIX may be its own.
@@ -39,10 +41,11 @@ class PartFolder {
   static std::string path_of(const std::string& prefix) { return prefix + ".parts"; }
 
  private:
+  PartFolder(std::string path, PartFiles files);
   std::optional<PartCounts> read(const std::string& path) const;
 
   std::string path_;
-  FileHandle lock_{};
+  PartFiles files_;
 };
 
 }  // namespace octet

@@ -3,7 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -13,12 +13,12 @@
 #include "src/base/seconds_since.h"
 #include "src/corpus/making.h"
 #include "src/corpus/outputs.h"
+#include "src/corpus/part_folder.h"
 #include "src/corpus/part_joiner.h"
 #include "src/corpus/pipeline.h"
 #include "src/tokenizer/make_tokenizer.h"
 
 namespace octet {
-namespace fs = std::filesystem;
 namespace {
 
 int cores_of_this_process() {
@@ -58,6 +58,7 @@ class Preparation {
 
   PrepareReport run() {
     const InputFiles input = find_input_files(options_.inputs);
+    refuse_inputs_in(PartFolder::path_of(outputs_.kept), input);
     plan_ = plan_input(input, options_.format, options_.part_bytes, options_.part);
     say_what_comes(input);
     report_.files = plan_.files;
@@ -117,9 +118,10 @@ class Preparation {
 
   /// Without a folder of parts: it would cost more than it can save.
   void make_at_once() {
-    const std::string folder = PartFolder::path_of(outputs_.kept);
-    if (fs::exists(folder) && !options_.overwrite) {
-      throw usage_error("corpus", "{} has parts of another run; --overwrite removes it", folder);
+    std::optional<PartFolder> left = PartFolder::left(outputs_.kept);
+    if (left && left->has_parts() && !options_.overwrite) {
+      throw usage_error("corpus", "{} has parts of another run; --overwrite removes it",
+                        PartFolder::path_of(outputs_.kept));
     }
     plan_.parts.resize(1);  // an empty share of the input gives an empty pair
     PartWriter::Files pair = files(outputs_, options_.overwrite);
@@ -131,8 +133,7 @@ class Preparation {
                    .open = [&](std::size_t) { return std::move(writer); },
                    .finished = [&](std::size_t, const PartCounts& counts) { report_.counts.add(counts); }},
                   *tokenizer_, pipeline());
-    std::error_code ignored;
-    fs::remove_all(folder, ignored);
+    if (left) left->remove();
     report_.parts = 1;
   }
 

@@ -79,7 +79,7 @@ std::vector<std::string> packed_seeds(const std::string& program) {
 }
 
 std::vector<std::string> part_seeds() {
-  const PartFolder parts((folder() / "seed").string(), {}, true);
+  const PartFolder parts((folder() / "seed").string(), {{"--input", "y"}}, true);
   parts.set_finished(0, {});
   return {*read_text_file(parts.prefix_of(0) + ".json")};
 }
