@@ -24,16 +24,19 @@ class TokenJoin::PartIndex {
  public:
   explicit PartIndex(const std::string& prefix) : prefix_(prefix), idx_(prefix + ".idx") {
     const auto bytes = idx_.bytes();
-    const bool whole = static_cast<std::int64_t>(bytes.size()) >= megatron_index::header_bytes;
-    if (whole) {
-      type_ = static_cast<TokenType>(bytes[17]);
-      sequences_ = load_unaligned<std::int64_t>(bytes.data() + 18);
-      boundaries_ = load_unaligned<std::int64_t>(bytes.data() + 26);
-    }
-    if (!whole ||
-        megatron_index::header_bytes + 12 * sequences_ + 8 * boundaries_ != static_cast<std::int64_t>(bytes.size())) {
-      throw usage_error("data", "{}.idx: is damaged; remove it to have the part made again", prefix);
-    }
+    const auto size = static_cast<std::int64_t>(bytes.size());
+    const auto damaged = [&] {
+      return usage_error("data", "{}.idx: is damaged; remove it to have the part made again", prefix);
+    };
+    if (size < megatron_index::header_bytes) throw damaged();
+    type_ = static_cast<TokenType>(bytes[17]);
+    sequences_ = load_unaligned<std::int64_t>(bytes.data() + 18);
+    boundaries_ = load_unaligned<std::int64_t>(bytes.data() + 26);
+    const std::int64_t entries = size - megatron_index::header_bytes;
+    // Bounded by the file's length before they are multiplied, so that nothing overflows.
+    const bool possible =
+        sequences_ >= 0 && sequences_ <= entries / 12 && boundaries_ > 0 && boundaries_ <= entries / 8;
+    if (!possible || 12 * sequences_ + 8 * boundaries_ != entries) throw damaged();
     for (std::int64_t i = 0; i < sequences_; ++i) tokens_ += size_at(i);
   }
 

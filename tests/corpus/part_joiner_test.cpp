@@ -1,6 +1,7 @@
 // Parts are joined while further ones are made, and whatever interrupts that, the next joiner goes on.
 #include "src/corpus/part_joiner.h"
 
+#include <cstring>
 #include <numeric>
 #include <thread>
 
@@ -79,6 +80,26 @@ TEST_F(Joiner, SaysWhatIsWrongWithAPart) {
   EXPECT_HAS(error_of([&] { joiner.finish(); }), "parts/1.bin has 5 bytes; its index says 200: remove ");
   EXPECT_HAS(error_of([&] { joiner.part_is_finished(2); }), "parts/1.bin has 5 bytes");
   EXPECT_FALSE(fs::exists(folder_ / "whole.idx"));
+}
+
+TEST_F(Joiner, SaysThatAPartsIndexIsDamaged) {
+  for (const int part : {0, 1, 2}) make(part);
+  const std::string path = prefix(1) + ".idx", whole = test::read_bytes(path);
+  const auto counts = [&](std::int64_t sequences, std::int64_t boundaries) {
+    std::string bytes = whole;
+    std::memcpy(bytes.data() + 18, &sequences, sizeof sequences);
+    std::memcpy(bytes.data() + 26, &boundaries, sizeof boundaries);
+    return bytes;
+  };
+  ASSERT_EQ(counts(1, 2), whole);
+  // 12 * 2^62 and 8 * 2^61 are 0 in 64 bits.
+  for (const std::string& bytes :
+       {counts(1 + (std::int64_t{1} << 62), 2), counts(1, 2 + (std::int64_t{1} << 61)), counts(-1, 2), counts(1, -2),
+        counts(3, -1), counts(2, 2), std::string(), whole.substr(0, 33), whole + "x"}) {
+    write_bytes(path, bytes);
+    PartJoiner joiner(output(), {true, true, false});
+    EXPECT_HAS(error_of([&] { joiner.finish(); }), "parts/1.idx: is damaged; remove it to have the part made again");
+  }
 }
 
 }  // namespace
