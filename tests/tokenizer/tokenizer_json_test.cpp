@@ -187,6 +187,38 @@ TEST(TokenizerJson, TheEndOfADocumentComesFromTheTemplateOrTheUser) {
   EXPECT_HAS(test::error_of([&] { load(json, {.bos = "<x>"}); }), "bos \"<x>\": t.json has no such token");
 }
 
+TEST(TokenizerJson, AnIdThatEndsDocumentsIsOneOfItsTokens) {
+  const test::TempFolder folder;
+  const std::string config = folder / "generation_config.json";
+  const auto error = [&] { return test::error_of([&] { make_tokenizer(folder.path()); }); };
+  test::write_bytes(folder / "tokenizer.json", changed([](Json& j) { j["post_processor"] = nullptr; }).dump());
+  for (const char* id : {"512", "60000", "70000", "2147483647", "[512]"}) {
+    for (const char* key : {"bos_token_id", "eos_token_id"}) {
+      test::write_bytes(config, fmt::format("{{\"{}\": {}}}", key, id));
+      EXPECT_HAS(error(), fmt::format("generation_config.json: {}", key));
+      EXPECT_HAS(error(), "; expected the id of a token of the tokenizer beside it");
+    }
+  }
+  test::write_bytes(config, R"({"eos_token_id": 511, "bos_token_id": [0, 60000]})");
+  EXPECT_EQ(make_tokenizer(folder.path())->info().eos, 511);
+  // What goes first is not contradicted by what is not asked.
+  test::write_bytes(config, R"({"eos_token_id": 60000})");
+  EXPECT_EQ(make_tokenizer(folder.path(), {.eos = "<|end_of_text|>"})->info().eos, 1);
+  test::write_bytes(folder / "tokenizer_config.json", R"({"eos_token": "<|begin_of_text|>"})");
+  EXPECT_EQ(make_tokenizer(folder.path())->info().eos, 0);
+}
+
+/// Their ids go on from the greatest of all before, those of the vocabulary among them.
+TEST(TokenizerJson, ThousandsOfAddedTokens) {
+  constexpr int count = 2000;
+  const Json json = changed([](Json& j) {
+    for (int i = 0; i < count; ++i) {
+      j["added_tokens"].push_back({{"content", fmt::format("<|extra{}|>", i)}, {"id", 512 + i}, {"special", true}});
+    }
+  });
+  EXPECT_EQ(load(json)->info().vocab_size, 512 + count);
+}
+
 TEST(TokenizerJson, AFolderHasTheFileAndConfigsBesideIt) {
   const test::TempFolder folder;
   EXPECT_HAS(test::error_of([&] { make_tokenizer(folder.path()); }), "has no tokenizer.json");

@@ -30,11 +30,12 @@ void read_token(const JsonReader& config, const char* key, const IdOf& id_of, st
   if (!id) throw value.refuse("a token of the tokenizer beside it");
 }
 
-void read_id(const JsonReader& config, const char* key, std::optional<std::int32_t>& id) {
+void read_id(const JsonReader& config, const char* key, const HasId& has_id, std::optional<std::int32_t>& id) {
   if (id || !config.has(key)) return;
   const JsonReader value = config.at(key);
   const JsonReader first = value.is_list() && value.size() > 0 ? value.element(0) : value;
   id = static_cast<std::int32_t>(first.integer(std::int64_t{0}, INT32_MAX));
+  if (!has_id(*id)) throw first.refuse("the id of a token of the tokenizer beside it");
 }
 
 template <typename Names>
@@ -54,7 +55,7 @@ void take_asked(const std::string& file, const char* option, const std::optional
 }  // namespace
 
 DocumentEnds find_document_ends(const std::string& file, const TokenizerOptions& asked, DocumentEnds known,
-                                const IdOf& id_of, const IdOf& special) {
+                                const IdOf& id_of, const IdOf& special, const HasId& has_id) {
   take_asked(file, "bos", asked.bos, id_of, known.bos);
   take_asked(file, "eos", asked.eos, id_of, known.eos);
   with_neighbour(file, "tokenizer_config.json", [&](const JsonReader& config) {
@@ -62,8 +63,8 @@ DocumentEnds find_document_ends(const std::string& file, const TokenizerOptions&
     read_token(config, "eos_token", id_of, known.eos);
   });
   with_neighbour(file, "generation_config.json", [&](const JsonReader& config) {
-    read_id(config, "bos_token_id", known.bos);
-    read_id(config, "eos_token_id", known.eos);
+    read_id(config, "bos_token_id", has_id, known.bos);
+    read_id(config, "eos_token_id", has_id, known.eos);
   });
   find_name(begins, special, known.bos);
   find_name(ends, special, known.eos);

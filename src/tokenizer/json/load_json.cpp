@@ -27,7 +27,8 @@ std::unique_ptr<Tokenizer> load_tokenizer_json(std::string_view text, const std:
     }
     return std::nullopt;
   };
-  const DocumentEnds ends = find_document_ends(file, options, json.ends, id_of, special);
+  const auto has_id = [&](std::int32_t id) { return json.parts.model.tokens.has(id); };
+  const DocumentEnds ends = find_document_ends(file, options, json.ends, id_of, special, has_id);
   info.bos = ends.bos;
   info.eos = ends.eos;
   take_recorded_ends(options, info);
