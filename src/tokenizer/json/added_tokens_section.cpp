@@ -8,13 +8,6 @@
 namespace octet {
 namespace {
 
-/// Hugging Face's library gives a token that is none of the vocabulary the next free id, whatever the file says.
-std::int32_t next_id(const std::vector<AddedToken>& before, const SpelledIds& vocabulary) {
-  auto next = static_cast<std::int32_t>(vocabulary.size());
-  for (const AddedToken& token : before) next = std::max(next, token.id + 1);
-  return next;
-}
-
 void refuse_flags(const JsonReader& entry) {
   for (const char* flag : {"single_word", "lstrip", "rstrip"}) {
     if (entry.has(flag) && entry.boolean(flag)) {
@@ -38,11 +31,13 @@ std::vector<AddedToken> read_added_tokens(const JsonReader& list, const SpelledI
   std::vector<AddedToken> added;
   if (!list.is_there() || list.is_null()) return added;
   std::set<std::string> texts;
+  // Hugging Face's library gives a token that is none of the vocabulary the next free id, whatever the file says.
+  auto next_id = static_cast<std::int32_t>(vocabulary.size());
   for (const JsonReader& entry : list.elements()) {
     const AddedToken token = read_added_token(entry);
     if (!texts.insert(token.text).second) throw entry.at("content").refuse("a text that no other added token has");
     const auto known = vocabulary.find(token.text);
-    const std::int32_t id = known != vocabulary.end() ? known->second : next_id(added, vocabulary);
+    const std::int32_t id = known != vocabulary.end() ? known->second : next_id;
     if (token.id != id) {
       throw entry.at("id").refuse(fmt::format("{}, which Hugging Face's library would give \"{}\"", id, token.text));
     }
@@ -53,6 +48,7 @@ std::vector<AddedToken> read_added_tokens(const JsonReader& list, const SpelledI
       throw entry.at("content").refuse("a text that does not spell other bytes in the vocabulary");
     }
     if (control_tokens || !token.special) refuse_flags(entry);
+    next_id = std::max(next_id, token.id + 1);
     added.push_back(token);
   }
   return added;
