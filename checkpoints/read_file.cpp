@@ -25,11 +25,11 @@ constexpr std::size_t block_bytes = std::size_t{1} << 20;  // stays in a cache b
 }  // namespace
 
 ReadError::ReadError(std::string path, int error, std::int64_t offset)
-    : Error(error == ENOENT || error == ENAMETOOLONG ? ExitCode::usage : ExitCode::internal,
-            fmt::format("[checkpoints] cannot read {}: {}", path, std::strerror(error))),
+    : Error(error == ENOENT || error == ENAMETOOLONG || error == ENOTSUP ? ExitCode::usage : ExitCode::internal,
+            fmt::format("[checkpoints] cannot read {}: {}", path, reason_not_read(error))),
       path_(std::move(path)),
       error_(error),
-      reason_(std::strerror(error)),
+      reason_(reason_not_read(error)),
       offset_(offset) {}
 
 ReadError::ReadError(std::string path, const std::string& reason)
@@ -47,8 +47,7 @@ std::optional<FileIdentity> identity_of(const std::string& path) {
                       .inode = info.st_ino};
 }
 
-InputFile::InputFile(std::string path)
-    : path_(std::move(path)), own_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)), file_(own_.get()) {
+InputFile::InputFile(std::string path) : path_(std::move(path)), own_(open_to_read(path_.c_str())), file_(own_.get()) {
   if (!own_) throw ReadError(path_, errno);
 }
 
@@ -106,7 +105,8 @@ milliseconds shortened(milliseconds pause) {
 }
 
 bool may_pass(const ReadError& error) {
-  if (error.error() == ENAMETOOLONG || error.error() == EACCES || error.error() == EPERM) return false;
+  if (error.error() == ENAMETOOLONG || error.error() == ENOTSUP || error.error() == EACCES || error.error() == EPERM)
+    return false;
   if (error.error() != ENOENT) return true;
   std::error_code ignored;
   return !std::filesystem::is_directory(std::filesystem::path(error.path()).parent_path(), ignored);

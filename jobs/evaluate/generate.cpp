@@ -29,7 +29,7 @@ std::int64_t usual_pass(DeviceType device) {
 std::string prompt_of(const GenerateOptions& o, Communicator& hosts) {
   if (o.prompt_file.empty()) return o.prompt;
   if (!o.prompt.empty()) throw usage_error("evaluate", "--prompt and --prompt-file; expected one of them");
-  return broadcast_bytes(log::rank() == 0 ? text_of_file("evaluate", o.prompt_file, "a prompt") : "", 0, hosts);
+  return broadcast_bytes(log::rank() == 0 ? given_text("evaluate", o.prompt_file, "a prompt") : "", 0, hosts);
 }
 
 /// The text's ids, behind a BOS where the tokenizer's file puts one; of no text what may stand before one, which is

@@ -1,13 +1,18 @@
 #include "src/base/files.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <utility>
+
+#include "src/base/seconds_since.h"
 
 namespace octet {
 namespace {
@@ -29,6 +34,52 @@ bool repeat(const void* data, std::size_t bytes, const Write& write_some) {
 bool write_to(const std::string& path, std::string_view text, int flags) {
   const FileHandle file = open_to_write(path.c_str(), O_WRONLY | flags);
   return file && write_all(file.get(), text);
+}
+
+/// Appends all that is left in the file. False, with errno, where it cannot be read and where it is more than `most`.
+bool read_to_end(int file, std::size_t most, std::string& text) {
+  std::array<char, 1 << 14> block;
+  for (;;) {
+    const ssize_t got = ::read(file, block.data(), block.size());
+    if (got == 0) return true;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return false;
+    text.append(block.data(), static_cast<std::size_t>(got));
+    if (text.size() <= most) continue;
+    errno = EFBIG;
+    return false;
+  }
+}
+
+/// Waits until somebody has opened the pipe to write, which was opened to be read without waiting for that. False, with
+/// errno, where nobody comes. What was read meanwhile is the text's beginning.
+bool await_writer(int pipe, double patience_seconds, std::string& text) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (seconds_since(begin) < patience_seconds) {
+    char byte = 0;
+    const ssize_t got = ::read(pipe, &byte, 1);
+    if (got > 0) text += byte;
+    if (got > 0 || (got < 0 && errno == EAGAIN)) return true;
+    if (got < 0 && errno != EINTR) return false;
+    pollfd asked{.fd = pipe, .events = POLLIN, .revents = 0};
+    if (::poll(&asked, 1, 50) > 0) return true;  // one has come, or has been there and left
+  }
+  errno = ETIMEDOUT;
+  return false;
+}
+
+bool read_given(int file, double patience_seconds, std::size_t most, std::string& text) {
+  struct stat there {};
+  if (::fstat(file, &there) != 0) return false;
+  if (S_ISFIFO(there.st_mode) && !await_writer(file, patience_seconds, text)) return false;
+  return ::fcntl(file, F_SETFL, 0) == 0 && read_to_end(file, most, text);
+}
+
+std::string text_or_throw(std::optional<std::string> text, std::string_view room, const std::string& path,
+                          std::string_view expected) {
+  if (text) return *std::move(text);
+  throw usage_error(room, "{}: cannot be read: {}{}{}", path, reason_not_read(errno),
+                    expected.empty() ? "" : "; expected ", expected);
 }
 
 }  // namespace
@@ -78,23 +129,47 @@ bool overwrite_text(const std::string& path, std::string_view text) {
   return write_to(path, text, O_TRUNC);
 }
 
-std::optional<std::string> read_text_file(const std::string& path) {
-  const FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return std::nullopt;
-  std::string text;
-  std::array<char, 1 << 14> block;
-  for (;;) {
-    const ssize_t got = ::read(file.get(), block.data(), block.size());
-    if (got == 0) return text;
-    if (got > 0) text.append(block.data(), static_cast<std::size_t>(got));
-    if (got < 0 && errno != EINTR) return std::nullopt;
+FileHandle open_to_read(const char* path) {
+  // Not blocking, since opening a named pipe would wait for its writer. A file that somebody has a lease of, or that
+  // is kept on tape, is not there at once.
+  FileHandle file(::open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  struct stat there {};
+  if (!file && errno == EWOULDBLOCK && ::stat(path, &there) == 0 && S_ISREG(there.st_mode)) {
+    file.reset(::open(path, O_RDONLY | O_CLOEXEC));
   }
+  if (!file && errno == ENXIO) errno = ENOTSUP;  // a socket
+  if (!file || ::fstat(file.get(), &there) != 0) return {};
+  if (S_ISREG(there.st_mode)) {
+    ::fcntl(file.get(), F_SETFL, 0);
+    return file;
+  }
+  file.reset();
+  errno = S_ISDIR(there.st_mode) ? EISDIR : ENOTSUP;
+  return file;
 }
 
-std::string text_of_file(std::string_view room, const std::string& path, std::string_view expected) {
-  if (auto text = read_text_file(path)) return *std::move(text);
-  const char* reason = std::strerror(errno);
-  throw usage_error(room, "{}: cannot be read: {}{}{}", path, reason, expected.empty() ? "" : "; expected ", expected);
+std::string reason_not_read(int error) {
+  if (error == ENOTSUP) return "it is no regular file";
+  if (error == ETIMEDOUT) return "nobody writes to this pipe";
+  return std::strerror(error);
+}
+
+std::optional<std::string> read_text_file(const std::string& path, std::size_t most) {
+  const FileHandle file = open_to_read(path.c_str());
+  std::string text;
+  return file && read_to_end(file.get(), most, text) ? std::optional(std::move(text)) : std::nullopt;
+}
+
+std::string text_of_file(std::string_view room, const std::string& path, std::string_view expected, std::size_t most) {
+  return text_or_throw(read_text_file(path, most), room, path, expected);
+}
+
+std::string given_text(std::string_view room, const std::string& path, std::string_view expected, std::size_t most,
+                       double patience_seconds) {
+  const FileHandle file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  std::string text;
+  const bool is_read = file && read_given(file.get(), patience_seconds, most, text);
+  return text_or_throw(is_read ? std::optional(std::move(text)) : std::nullopt, room, path, expected);
 }
 
 bool sync_folder(const std::string& path) {

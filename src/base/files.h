@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,11 +44,26 @@ FileHandle open_to_write(const char* path, int flags);
 /// device is the machine's fault (70).
 Error not_written(std::string_view room, std::string_view what);
 
-/// All that the file at `path` has; nothing, with errno, where it cannot be read.
-std::optional<std::string> read_text_file(const std::string& path);
-/// The same of a file that the user named: where it cannot be read a usage error, "[room] PATH: cannot be read:
-/// REASON", and "; expected EXPECTED" behind it where that is given.
-std::string text_of_file(std::string_view room, const std::string& path, std::string_view expected = "");
+/// Opens a file to be read that Octet or another program keeps: a regular file, or a link to one. Null, with errno,
+/// where the system refuses, for a folder (EISDIR), and for what is neither (ENOTSUP), such as a pipe, which waits for
+/// its writer, or a device that has no end.
+FileHandle open_to_read(const char* path);
+/// Why such a file could not be read, by errno, for a message.
+std::string reason_not_read(int error);
+
+constexpr std::size_t any_size = std::numeric_limits<std::size_t>::max();
+
+/// All that such a file has; nothing, with errno, where it cannot be read, and where it has more than `most` bytes
+/// (EFBIG).
+std::optional<std::string> read_text_file(const std::string& path, std::size_t most = any_size);
+/// The same, where it cannot be read a usage error, "[room] PATH: cannot be read: REASON", and "; expected EXPECTED"
+/// behind it where that is given.
+std::string text_of_file(std::string_view room, const std::string& path, std::string_view expected = "",
+                         std::size_t most = any_size);
+/// The same of a text that the user gives, which may come from a pipe, such as <(...) of a shell. One that nobody has
+/// opened to write within `patience_seconds` is a usage error too.
+std::string given_text(std::string_view room, const std::string& path, std::string_view expected = "",
+                       std::size_t most = any_size, double patience_seconds = 10);
 
 /// Waits until the entries of a folder are on the disk: the names of files that were made or renamed there. False, with
 /// errno, where the system refuses; a file system that cannot sync folders, as some over a network, is no refusal.

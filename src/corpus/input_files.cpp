@@ -68,7 +68,7 @@ void add_input(const std::string& input, InputFiles& found) {
 }
 
 void add_list(const std::string& list, InputFiles& found) {
-  const std::string text = text_of_file("corpus", list, "a list of inputs");
+  const std::string text = given_text("corpus", list, "a list of inputs");
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     std::string line = text.substr(begin, end - begin);

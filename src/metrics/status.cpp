@@ -73,7 +73,7 @@ void write_status(const std::string& path, const RunStatus& status) {
 }
 
 std::optional<RunStatus> read_status(const std::string& path) {
-  const std::optional<std::string> text = read_text_file(path);
+  const std::optional<std::string> text = read_text_file(path, longest_status);
   if (!text) return std::nullopt;
   try {
     const auto json = parse_json(*text, "metrics", path, "the status of a run");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,6 +30,9 @@ std::string within_run(const std::string& checkpoint);
 /// Written whole to a temporary name, then renamed. The checkpoint is written as within_run has it. Throws
 /// internal_error when the disk refuses.
 void write_status(const std::string& path, const RunStatus& status);
+
+/// Bytes of a status; a longer file is none.
+constexpr std::size_t longest_status = std::size_t{1} << 20;
 
 /// What the file says; nothing where there is none, or one that is no status. The checkpoint is that of the run
 /// directory in which the file is now, also where an older version wrote the whole path of then.

@@ -158,7 +158,8 @@ bool stays(std::string_view line, std::int64_t last) {
 
 MetricsCut cut_metrics(const std::string& path, const std::string& discarded, std::int64_t last) {
   const std::optional<std::string> found = read_text_file(path);
-  if (!found && errno != ENOENT) throw internal_error("metrics", "{}: cannot be read: {}", path, std::strerror(errno));
+  if (!found && errno != ENOENT)
+    throw internal_error("metrics", "{}: cannot be read: {}", path, reason_not_read(errno));
   const std::string text = found.value_or("");
   std::string kept, rest;
   MetricsCut cut;

@@ -25,7 +25,7 @@ double seconds_of(const timespec& time) {
 
 /// Opened anew, since a network file system asks its server for the time of a file when that is opened.
 std::optional<double> time_of(const std::string& file) {
-  const FileHandle opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const FileHandle opened = open_to_read(file.c_str());
   struct stat info {};
   if (!opened || ::fstat(opened.get(), &info) != 0) return std::nullopt;
   return seconds_of(info.st_mtim);

@@ -25,9 +25,10 @@ constexpr int most_tries = 100;  // of a claim; each next one means that another
 /// is replaced (ESTALE): the name then leads to another one. One failed read (EIO) says little of a network's disk.
 std::optional<std::string> read_text(const std::string& path) {
   for (int tries = 0;; ++tries) {
-    const FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const FileHandle file = open_to_read(path.c_str());
     if (!file && errno == ENOENT) return std::nullopt;
-    std::array<char, 4096> text{};  // a record has a few hundred bytes
+    if (!file && errno == ENOTSUP) return "";  // it names nobody
+    std::array<char, 4096> text{};             // a record has a few hundred bytes
     const ssize_t n = file ? ::read(file.get(), text.data(), text.size()) : -1;
     if (n >= 0) return std::string(text.data(), static_cast<std::size_t>(n));
     if ((errno != ESTALE && errno != EINTR && errno != EIO) || tries == 10) {

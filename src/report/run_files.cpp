@@ -123,7 +123,8 @@ namespace {
 namespace fs = std::filesystem;
 
 RunStatus status_of(const std::string& path) {
-  parse_json(text_of_file("report", path), "report", path, "JSON");  // whose message says where it is damaged
+  parse_json(text_of_file("report", path, "", longest_status), "report", path,
+             "JSON");  // whose message says where it is damaged
   if (auto status = read_status(path)) return *std::move(status);
   throw usage_error("report", "{}: expected state, reason, exit_code, step and steps of a run", path);
 }

@@ -1,6 +1,7 @@
 #include "checkpoints/manifest.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <functional>
@@ -8,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoints/hash.h"
+#include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/virtual_ranks.h"
 
 namespace octet::checkpoint::test {
@@ -197,6 +199,19 @@ TEST_F(ManifestTest, MissingFileIsNamed) {
     FAIL() << "read a manifest of /nowhere";
   } catch (const Error& e) {
     EXPECT_NE(std::string(e.what()).find("/nowhere/manifest.json"), std::string::npos);
+  }
+}
+
+TEST_F(ManifestTest, APipeIsNone) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / manifest_name;
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);  // to open it waits for who writes to it
+  try {
+    read_manifest(directory.path());
+    FAIL() << "read a manifest of a pipe";
+  } catch (const Error& e) {
+    EXPECT_EQ(std::string(e.what()), "[checkpoints] cannot read " + path + ": it is no regular file");
+    EXPECT_EQ(e.code(), ExitCode::usage);
   }
 }
 

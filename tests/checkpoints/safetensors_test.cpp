@@ -1,6 +1,7 @@
 #include "checkpoints/safetensors.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/small_checkpoint.h"
@@ -158,6 +159,8 @@ TEST_F(Safetensors, BadFilesAreRefusedByName) {
   }
   EXPECT_HAS(error_of([&] { SafetensorsReader file(root_ / "none"); }), "cannot be opened: No such file");
   EXPECT_HAS(error_of([&] { SafetensorsReader file(root_.path()); }), "is no file");
+  ASSERT_EQ(::mkfifo((root_ / "pipe").c_str(), 0600), 0);  // to open it waits for who writes to it
+  EXPECT_HAS(error_of([&] { SafetensorsReader file(root_ / "pipe"); }), "pipe: is no file");
 }
 
 TEST_F(Safetensors, EveryFlippedByteOfAHeaderIsRefusedOrHarmless) {

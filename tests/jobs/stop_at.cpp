@@ -5,6 +5,7 @@
 //   fsync                           before its first: of its part of a checkpoint
 //   fsync_hangs                     there the thread alone, as on a file system that does not answer
 //   open                            before it opens the file whose name ends with OCTET_STOP_FILE
+//   open_hangs                      there the thread alone, of whichever rank opens it
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <mpi.h>
@@ -33,7 +34,10 @@ Function* next(const char* name) {
 
 int open_as(const char* name, const char* path, int flags, int mode) {
   const char* const wanted = std::getenv("OCTET_STOP_FILE");
-  if (wanted != nullptr && std::string_view(path).ends_with(wanted)) stop_at("open");
+  if (wanted != nullptr && std::string_view(path).ends_with(wanted)) {
+    stop_at("open");
+    while (is("OCTET_STOP_AT", "open_hangs")) pause();
+  }
   return next<int(const char*, int, ...)>(name)(path, flags, mode);
 }
 

@@ -1,7 +1,5 @@
 // A rank that stands still, stopped from outside or in a call that never ends, does not keep the others: each finds by
 // itself that nothing goes on, says where, and ends with 71 within its limit and 5 s more.
-#include <sys/stat.h>
-
 #include <regex>
 
 #include "checkpoints/format.h"
@@ -23,8 +21,8 @@ double seconds_waited(const std::string& err) {
 }
 
 /// Two ranks, the second of which stops at that place.
-TrainedRun stopped_at(const std::string& place, const std::string& arguments = "", const std::string& file = "") {
-  const std::string directory = new_run_directory();
+TrainedRun stopped_at(const std::string& place, const std::string& arguments = "", const std::string& file = "",
+                      const std::string& directory = new_run_directory()) {
   const std::string environment = fmt::format(
       "-genv LD_PRELOAD {} -genv OCTET_STOP_AT {} -genv OCTET_FAILURE_FILE {}.failure -genv OCTET_STOP_FILE '{}'",
       OCTET_STOP_AT_LIBRARY, place, directory, file);
@@ -110,14 +108,10 @@ TEST(AStoppedRank, WhereAReadOfACheckpointNeverEnds) {
   TrainedRun run = train(2, "--train.steps 2 --checkpoint.interval 1000");
   ASSERT_FALSE(checkpoints_of(run).empty()) << run.result.err;
   const std::string file = checkpoints_of(run).front() + "/" + checkpoint::file_name(1);
-  std::filesystem::remove(file);
-  ASSERT_EQ(mkfifo(file.c_str(), 0644), 0);  // to open one waits for who writes to it
-  const std::string again =
-      fmt::format("--train.steps 4 --checkpoint.interval 1000 --comm.checkpoint_timeout_seconds {}", limit);
-  run = train_in(run.directory, 2, again);
+  const std::string named = file.substr(file.find(run.directory));
+  run = stopped_at("open_hangs", "--train.steps 4 --checkpoint.interval 1000", named, run.directory);
   EXPECT_EQ(run.result.exit_code, 71) << run.result.err;
   EXPECT_HAS(run.result.err, "read of a checkpoint's files has not completed within 4 s in phase checkpoint");
-  const std::string named = file.substr(file.find(run.directory));
   EXPECT_TRUE(std::regex_search(run.result.err, std::regex("the file system of \\S+ does not answer for " + named)))
       << run.result.err;
   EXPECT_HAS(read_bytes(run.file("failure.txt")), "exit code 71: [comm] read of a checkpoint's files");

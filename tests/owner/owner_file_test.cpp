@@ -54,6 +54,16 @@ ExitCode code_of(const std::function<void()>& work, std::string* text = nullptr)
   return ExitCode::finished;
 }
 
+TEST(OwnerRecord, IsNoPipe) {
+  const TempFolder folder;
+  const std::string path = folder / "owner.json";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);  // to open it waits for who writes to it
+  std::string text;
+  EXPECT_EQ(code_of([&] { read_owner(folder.path()); }, &text), ExitCode::usage);
+  EXPECT_EQ(text,
+            "[owner] " + path + ": does not say who owns the run directory; remove it when no run is at work there");
+}
+
 TEST(OwnerRecord, ReadsBack) {
   OwnerRecord record = this_process();
   record.generation = 7;

@@ -1,5 +1,7 @@
 #include "tests/report/report_folder.h"
 
+#include <sys/stat.h>
+
 #include "src/report/run_files.h"
 
 namespace octet {
@@ -31,6 +33,24 @@ TEST_F(Files, ADamagedLineIsNamed) {
             "[report] " + path + ":3: step 2 after step 2, expected each step once and in order");
   EXPECT_NE(refusal([&] { read_metrics(path + "x"); }).find(path + "x: cannot be read: No such file"),
             std::string::npos);
+}
+
+/// A pipe would wait for its writer, and a device never end.
+TEST_F(Files, OfARunAreRegularOnes) {
+  for (const char* name : {"status.json", "config.yaml", "metrics.jsonl"}) {
+    const std::string directory = run("run", "run:\n  steps: 9\n", {1, 2}), path = directory + "/" + name;
+    const std::string message = "[report] " + path + ": cannot be read: it is no regular file";
+    std::filesystem::remove(path);
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    EXPECT_EQ(refusal([&] { read_run(directory); }), message);
+    std::filesystem::remove(path);
+    std::filesystem::create_symlink("/dev/zero", path);
+    EXPECT_EQ(refusal([&] { read_run(directory); }), message);
+    std::filesystem::remove(path);
+  }
+  const std::string directory = run("run", "", {1}), path = directory + "/status.json";
+  write("run/status.json", std::string((1 << 20) + 1, ' '));
+  EXPECT_EQ(refusal([&] { read_run(directory); }), "[report] " + path + ": cannot be read: File too large");
 }
 
 TEST_F(Files, WhatAKilledStartLeftOfADiscardedLineIsPassedOver) {

@@ -88,7 +88,7 @@ LaunchRecord begin_launch(const std::string& run_dir, const std::string& job, co
   return {.launch = {.job = job, .checkpoint = within_run(status.checkpoint)},
           .hosts = hosts,
           .began = utc_now(),
-          .status_before = read_text_file(status_of(run_dir)).value_or(""),
+          .status_before = read_text_file(status_of(run_dir), longest_status).value_or(""),
           .owner_before = owner_name(run_dir)};
 }
 
@@ -106,7 +106,7 @@ void end_launch(LaunchRecord& record, const std::string& run_dir, const std::str
                 const std::string& said) {
   RunStatus status = read_status(status_of(run_dir)).value_or(RunStatus{});
   const bool silent = status.state.empty() || status.state == "running";
-  if (silent || read_text_file(status_of(run_dir)).value_or("") == record.status_before) {
+  if (silent || read_text_file(status_of(run_dir), longest_status).value_or("") == record.status_before) {
     status = completed(status, run_dir, record.launch.job, launcher_code, said);
     write_status(status_of(run_dir), status);
   }

@@ -26,9 +26,9 @@ constexpr std::string_view mark = "<meta name=\"generator\" content=\"octet repo
 /// A mistyped --output must not take the place of a file of a run.
 void check_replaceable(const std::string& path) {
   if (!std::filesystem::exists(path)) return;
+  const bool is_file = std::filesystem::is_regular_file(path);
   std::string head(1024, '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  if (is_file) std::ifstream(path, std::ios::binary).read(head.data(), static_cast<std::streamsize>(head.size()));
   if (head.find(mark) != std::string::npos) return;
   throw usage_error("report", "--output {}: is there and no page of octet report; choose another name", path);
 }

@@ -100,6 +100,8 @@ ExitCode print_jobs(const SubmittedRun& run) {
 }
 
 std::string last_line(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return "";  // a pipe would wait for its writer
   std::ifstream file(path);
   std::string last;
   for (std::string line; std::getline(file, line) && !file.eof();) last = line;  // the very last may be half written

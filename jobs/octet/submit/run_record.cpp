@@ -7,8 +7,9 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
 
 #include "src/base/error.h"
 #include "src/base/files.h"
@@ -61,7 +62,11 @@ void record_job(const std::string& run_dir, const JobRecord& job) {
 
 std::vector<JobRecord> recorded_jobs(const std::string& run_dir) {
   std::vector<JobRecord> out;
-  std::ifstream file(record_file(run_dir));
+  const std::optional<std::string> text = read_text_file(record_file(run_dir));
+  if (!text && errno == ENOTSUP) {
+    throw usage_error("submit", "{}: cannot be read: {}", record_file(run_dir), reason_not_read(errno));
+  }
+  std::istringstream file(text.value_or(""));
   for (std::string line; std::getline(file, line);) {
     const std::string where = fmt::format("{}:{}", record_file(run_dir), out.size() + 1);
     const auto json = parse_json(line, "submit", where, "a submission");

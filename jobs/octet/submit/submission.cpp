@@ -52,7 +52,7 @@ std::optional<std::string> submitted_before(const std::string& file) {
   throw usage_error("submit",
                     "{}: {}; expected the configuration of the run's first submission (a copy of it is in config.yaml "
                     "once the run has begun). Bring it back, or remove it to have this submission decide",
-                    file, text ? "is empty" : fmt::format("cannot be read: {}", std::strerror(why)));
+                    file, text ? "is empty" : fmt::format("cannot be read: {}", reason_not_read(why)));
 }
 
 /// 1e-08, as older versions wrote it, and 1.0e-08 are one number.

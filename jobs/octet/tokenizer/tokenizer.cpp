@@ -26,7 +26,7 @@ int run_tokenizer(const std::vector<std::string>& arguments) {
 
 std::string tokenizer_tool::read_input(const std::string& path) {
   if (path == "-") return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
-  return text_of_file("octet", path);
+  return given_text("octet", path);
 }
 
 }  // namespace octet

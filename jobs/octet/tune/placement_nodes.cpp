@@ -76,7 +76,7 @@ void lose(const std::string& text, std::vector<NodeSet>& sets) {
 
 std::optional<SlurmTopology> read_slurm_topology(const std::string& path) {
   if (path.empty()) return std::nullopt;
-  SlurmTopology topology = parse_topology(text_of_file("octet", path));
+  SlurmTopology topology = parse_topology(given_text("octet", path));
   if (topology.leaves.empty()) {
     throw usage_error("octet", "{}: found no leaf or block, expected what scontrol show topology prints", path);
   }

@@ -111,7 +111,8 @@ std::string read_text(const std::string& path) {
   if (std::filesystem::is_directory(path, error)) {
     throw usage_error("config", "{}: is a folder, expected a YAML file", path);
   }
-  return text_of_file("config", path, "a YAML file");
+  constexpr std::size_t most = std::size_t{64} << 20;  // no configuration comes near it
+  return given_text("config", path, "a YAML file", most);
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ void read_dataset_parquet(std::string_view bytes, const std::string& path, const
 }
 
 std::uint64_t read_dataset_file(const std::string& path, const TakeRow& take) {
-  const std::string text = text_of_file("evaluate", path, "a JSON object a line, or Parquet by its name");
+  const std::string text = given_text("evaluate", path, "a JSON object a line, or Parquet by its name");
   (path.ends_with(".parquet") ? read_dataset_parquet : read_dataset_text)(text, path, take);
   return XXH3_64bits(text.data(), text.size());
 }

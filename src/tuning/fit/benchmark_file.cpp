@@ -7,7 +7,7 @@
 namespace octet {
 
 BenchmarkFile read_measurements(const std::string& path, const ReadOptions& options) {
-  const std::string text = text_of_file("tuning", path);
+  const std::string text = given_text("tuning", path);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) throw usage_error("tuning", "{}: the file is empty", path);
   if (text[first] == '{' && text.find("\"octet_tuning\"") != std::string::npos) {

@@ -131,7 +131,7 @@ std::int64_t XmlFile::required_hex(pugi::xml_node node, const char* name) const 
 }
 
 std::string read_xml_text(const std::string& path) {
-  std::string text = text_of_file("tuning", path);
+  std::string text = given_text("tuning", path);
   if (text.size() > largest_file) {
     throw usage_error("tuning", "{}: {} bytes, expected at most {}", path, text.size(), largest_file);
   }
