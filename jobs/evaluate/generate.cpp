@@ -8,6 +8,7 @@
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
+#include "src/base/printable.h"
 #include "src/base/round_up.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
@@ -75,10 +76,10 @@ LlamaSettings settings_for(const ModelSource& source, const ModelOptions& option
   return settings;
 }
 
-/// Standard output of the first rank, at once.
+/// Standard output of the first rank, at once. A terminal would obey the control characters that a model may write.
 void show(const std::string& text) {
   if (log::rank() != 0 || text.empty()) return;
-  fmt::print("{}", text);
+  fmt::print("{}", printable_on_terminal(text));
   std::fflush(stdout);
 }
 

@@ -35,9 +35,9 @@ struct Generation {
 constexpr std::string_view generate_usage =
     "usage: octet generate MODEL --prompt TEXT [OPTIONS]\n\n"
     "Writes on behind a text, one process on a CPU or a GPU, until the model ends it. The text comes on standard\n"
-    "output, how fast it came on standard error. MODEL is a checkpoint, a run (its newest whole checkpoint) or a "
-    "Hugging\n"
-    "Face folder of LlamaForCausalLM. Models that are cut: mpiexec -n N octet-evaluate MODEL --tp N --generate.\n\n"
+    "output, on a terminal with control characters spelled out; how fast it came on standard error. MODEL is a\n"
+    "checkpoint, a run (its newest whole checkpoint) or a Hugging Face folder of LlamaForCausalLM. Models that are\n"
+    "cut: mpiexec -n N octet-evaluate MODEL --tp N --generate.\n\n"
     "  octet generate runs/a --prompt 'Once upon a time'                       the most likely text\n"
     "  octet generate runs/a --prompt-file a.txt --temperature 0.8 --top-p 0.9 --seed 7\n\n"
     "  -h, --help        this text\n"

@@ -5,6 +5,7 @@
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
+#include "src/base/printable.h"
 #include "src/base/progress.h"
 #include "src/corpus/document_statistics.h"
 #include "src/corpus/recorded_tokenizer.h"

@@ -15,6 +15,7 @@
 
 #include "src/base/error.h"
 #include "src/base/files.h"
+#include "src/base/printable.h"
 
 namespace octet::log {
 namespace {
@@ -37,6 +38,12 @@ spdlog::logger& logger() {
     return l;
   }();
   return *instance;
+}
+
+/// All lines but those of write_error_at_once go through here. Control characters, which came with a text of others,
+/// are spelled out, but for line breaks: a text of others that may not have any comes into a message by readable().
+void put(spdlog::level::level_enum level, std::string_view text) {
+  logger().log(level, "{}", printable(text));
 }
 
 std::string with_rank(std::string_view text) {
@@ -84,14 +91,14 @@ std::string identity() {
 }
 
 void write_info(std::string_view text) {
-  if (self().rank == 0) logger().info("{}", text);
+  if (self().rank == 0) put(spdlog::level::info, text);
 }
 void write_warning(std::string_view text) {
-  logger().warn("{}", prefixed(text));
+  put(spdlog::level::warn, prefixed(text));
 }
 void write_error(std::string_view text) {
   for (const std::string& waiting : SharedWarnings::take()) write_warning(waiting);
-  logger().error("{}", prefixed(text));
+  put(spdlog::level::err, prefixed(text));
 }
 
 void write_shared_warning(std::string_view text) {
@@ -132,12 +139,27 @@ std::vector<std::string> SharedWarnings::take() {
   return std::exchange(s.texts, {});
 }
 
+namespace {
+
+/// What printable() spells out, without memory for it: each byte is a question mark.
+void mask(char* text, std::size_t size) noexcept {
+  for (std::size_t i = 0; i < size; ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte < 0x20 ? byte != '\n' && byte != '\t' : byte == 0x7F) text[i] = '?';
+    if (byte != 0xC2 || i + 1 == size || static_cast<unsigned char>(text[i + 1]) >= 0xA0) continue;
+    text[i] = text[i + 1] = '?';  // U+0080 to U+009F
+  }
+}
+
+}  // namespace
+
 // NOLINTNEXTLINE(bugprone-exception-escape): fmt checks the format at compile time, and no memory is asked for
 void write_error_at_once(std::string_view text) noexcept {
   std::array<char, 4096> line;  // what a pipe that can be written takes whole
   const auto put =
       fmt::format_to_n(line.data(), line.size() - 1, "E [rank {} {}] {}", self().rank, host(), text.substr(0, 4000));
   const std::size_t length = std::min(put.size, line.size() - 1);
+  mask(line.data(), length);
   line[length] = '\n';
   pollfd out{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   if (poll(&out, 1, 1000) <= 0) return;
@@ -149,14 +171,14 @@ void write_of_rank(Level level, std::string_view text) {
     for (const std::string& waiting : SharedWarnings::take()) write_warning(waiting);
   }
   constexpr spdlog::level::level_enum levels[] = {spdlog::level::info, spdlog::level::warn, spdlog::level::err};
-  logger().log(levels[static_cast<int>(level)], "{}", with_rank(text));
+  put(levels[static_cast<int>(level)], with_rank(text));
 }
 
 // What a disk that is full does not take stays in the stream's memory and is written with a later line. That is no
 // reason to end a run; a program whose result this is exits by after_output().
 void write_out(std::string_view text) {
   if (self().rank != 0) return;
-  const std::string line = fmt::format("{}\n", text);
+  const std::string line = printable(text) + "\n";
   const bool written = std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fflush(stdout) == 0;
   static bool told = false;
   if (written || std::exchange(told, true)) return;

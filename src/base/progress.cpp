@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "src/base/log.h"
+#include "src/base/printable.h"
 #include "src/base/seconds_since.h"
 
 namespace octet {
@@ -45,7 +46,7 @@ bool StatusLine::due() const {
 
 void StatusLine::show(const std::string& text) {
   if (terminal_) {
-    fmt::print(stderr, "\r\033[K{}", text);
+    fmt::print(stderr, "\r\033[K{}", readable(text));
     std::fflush(stderr);
     drawn_ = !text.empty();
   } else if (text.empty() || !due()) {

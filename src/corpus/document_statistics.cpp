@@ -7,7 +7,6 @@
 #include <memory>
 
 #include "src/base/error.h"
-#include "src/corpus/utf8.h"
 
 namespace octet {
 namespace {
@@ -79,24 +78,6 @@ std::vector<std::int32_t> document_ids(const TokenFile& file, std::int64_t docum
   std::vector<std::int32_t> ids(static_cast<std::size_t>(std::min(file.document_tokens(document), most)));
   file.read(file.document_begin(document), ids, any_id);
   return ids;
-}
-
-std::string readable(std::string_view text) {
-  std::string good, out;
-  replace_bad_utf8(text, good);
-  for (const char c : good) {
-    const auto byte = static_cast<std::uint8_t>(c);
-    if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else if (byte < 0x20 || byte == 0x7F) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out;
 }
 
 }  // namespace octet

@@ -33,7 +33,4 @@ DocumentScan scan_documents(const TokenFile& file, const std::map<std::string, s
 /// The tokens of a document, `most` at most.
 std::vector<std::int32_t> document_ids(const TokenFile& file, std::int64_t document, std::int64_t most);
 
-/// A text as a person can read it on one line: control characters and bytes that are no UTF-8 are spelled out.
-std::string readable(std::string_view text);
-
 }  // namespace octet

@@ -9,6 +9,7 @@
 
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/base/printable.h"
 #include "src/base/progress.h"
 #include "src/base/seconds_since.h"
 #include "src/corpus/making.h"
@@ -84,7 +85,7 @@ class Preparation {
     for (const auto& [format, files] : plan_.formats) log::info("{}: {} file{}", format, files, files == 1 ? "" : "s");
     if (!input.skipped.empty()) {
       log::info("skipped {} hidden files, linked folders and special files, the first is {}", input.skipped.size(),
-                input.skipped.front());
+                readable(input.skipped.front()));
     }
     log::info(
         "{} workers; of text at most {} are in memory, ids of as many take up to {}, and documents above {} come on "

@@ -108,6 +108,14 @@ TEST_F(Prepare, NamesFileAndOffsetOfBinaryData) {
   EXPECT_TRUE(fs::is_empty(folder_ / "out"));
 }
 
+TEST_F(Prepare, ANameOfAFileIsOneLineOfTheLog) {
+  write_bytes(folder_ / "text/a.txt", "a");
+  write_bytes(folder_ / "text/.b\n2026-01-01 00:00:00 W forged\x1b[2J", "no");
+  testing::internal::CaptureStderr();
+  prepare(options("text"));
+  EXPECT_HAS(testing::internal::GetCapturedStderr(), "text/.b\\n2026-01-01 00:00:00 W forged\\x1b[2J\n");
+}
+
 TEST_F(Prepare, RefusesInputsWithoutText) {
   fs::create_directory(folder_ / "nothing");
   write_bytes(folder_ / "empty.txt", "");

@@ -56,6 +56,18 @@ TEST_F(TokenizerCommand, TrainsAVocabularyThatEncodesAndDecodes) {
   EXPECT_HAS(octet("encode " + path + " " + (folder_ / "packed.gz")).err, "packed.gz is packed with gzip; unpack it");
 }
 
+TEST_F(TokenizerCommand, ShowsSpecialTokensOnOneLineAndWithoutControlCharacters) {
+  std::string file = train("text.txt", "t.json");
+  const std::string name = "<|end_of_text|>";
+  for (std::size_t at = file.find(name); at != std::string::npos; at = file.find(name)) {
+    file.replace(at, name.size(), "<|\\u001b[2J\\nbos|>");
+  }
+  write_bytes(folder_ / "odd.json", file);
+  const auto info = octet("info " + (folder_ / "odd.json"));
+  EXPECT_EQ(info.exit_code, 0) << info.err;
+  EXPECT_HAS(info.out, "  <|\\x1b[2J\\nbos|>\n");
+}
+
 TEST_F(TokenizerCommand, OfTextThatIsNoUtf8NamesItsOwnOption) {
   write_bytes(folder_ / "latin.txt", "caf\xE9\n");
   const auto refused =

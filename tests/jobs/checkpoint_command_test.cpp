@@ -1,5 +1,6 @@
 // `octet checkpoint`: what a person types, sees and gets as exit code.
 #include "checkpoints/hash.h"
+#include "checkpoints/manifest.h"
 #include "tests/checkpoints/small_checkpoint.h"
 #include "tests/jobs/job.h"
 
@@ -146,6 +147,15 @@ TEST_F(CheckpointCommand, Show) {
   EXPECT_EQ(expect(0, "show " + at(20) + " --config"), checkpoint::test::small_config());
   // A run stands for its newest checkpoint.
   expect(0, "show " + run(), {"newest checkpoint of " + run(), "step         30"});
+}
+
+TEST_F(CheckpointCommand, ShowsTextsOfAManifestOnOneLineAndWithoutControlCharacters) {
+  auto manifest = checkpoint::read_manifest(at(30));
+  manifest.state.layout = "dp\x1b[2J\nseed         8";
+  manifest.state.config = "a: \x1b[2J\n";
+  write_bytes(at(30) + "/manifest.json", checkpoint::to_json(manifest));
+  EXPECT_HAS(expect(0, "show " + at(30)), "layout       dp\\x1b[2J\\nseed         8\n");
+  EXPECT_EQ(expect(0, "show " + at(30) + " --config"), manifest.state.config) << "into a file";
 }
 
 TEST_F(CheckpointCommand, Verify) {

@@ -4,6 +4,7 @@
 #include "jobs/octet/checkpoint/tool.h"
 #include "jobs/octet/commands.h"
 #include "src/base/log.h"
+#include "src/base/printable.h"
 #include "src/base/progress.h"
 
 namespace octet::tool {
@@ -22,8 +23,8 @@ void print_state(const OpenCheckpoint& c) {
   log::out("loss         {}", loss_text(state, 6));
   log::out("seed         {}", state.seed);
   log::out("data         fingerprint {:016x}", state.data_fingerprint);
-  log::out("layout       {}", state.layout);
-  log::out("written by   {}, format {}", state.program, c.manifest.version);
+  log::out("layout       {}", readable(state.layout));
+  log::out("written by   {}, format {}", readable(state.program), c.manifest.version);
   log::out("committed    {} UTC", time_of(c.directory));
   log::out("size         {} in {} file(s)", format_bytes(bytes_of(c.manifest)), c.manifest.files.size());
 }
@@ -55,13 +56,14 @@ int run_show(const std::vector<std::string>& arguments) {
   po::options_description described("options");
   described.add_options()                                                                              //
       ("checkpoint", po::value(&path)->required(), "folder of a checkpoint, or of a run: its newest")  //
-      ("config", po::bool_switch(&config), "print the stored configuration instead, as YAML and no more");
+      ("config", po::bool_switch(&config),
+       "print the stored configuration instead, as YAML and no more; on a terminal control characters are spelled out");
   if (!parse_arguments(arguments, show_usage, described, "checkpoint", 1)) return 0;
 
   OpenCheckpoint checkpoint{checkpoint_at(path), {}};
   checkpoint.manifest = checkpoint::read_manifest(checkpoint.directory);
   if (config) {
-    std::cout << checkpoint.manifest.state.config << std::flush;
+    std::cout << printable_on_terminal(checkpoint.manifest.state.config) << std::flush;
     return 0;
   }
   print_state(checkpoint);

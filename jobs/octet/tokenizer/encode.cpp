@@ -5,6 +5,7 @@
 #include "jobs/octet/tokenizer/tokenizer_tool.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/base/printable.h"
 #include "src/corpus/file_format.h"
 #include "src/corpus/utf8.h"
 #include "src/tokenizer/make_tokenizer.h"
@@ -19,25 +20,14 @@ constexpr std::string_view encode_usage =
     "eos is added.\n";
 constexpr std::string_view decode_usage =
     "usage: octet tokenizer decode TOKENIZER [ID...]\n\n"
-    "Prints the text of ids, byte by byte as it is, or of the ids on standard input where none is given. Ids stand\n"
-    "apart by white space or commas.\n";
+    "Prints the text of ids, or of the ids on standard input where none is given: byte by byte as it is, but on a\n"
+    "terminal with control characters spelled out. Ids stand apart by white space or commas.\n";
 
-/// As a person can read it: what cannot be printed as an escape.
+/// As a person can read it, and as nothing else could be: a backslash is doubled.
 std::string visible(std::string_view bytes) {
   std::string text;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      text += "\\n";
-    } else if (c == '\\') {
-      text += "\\\\";
-    } else if (byte < 0x20 || byte == 0x7F) {
-      text += fmt::format("\\x{:02x}", byte);
-    } else {
-      text += c;
-    }
-  }
-  return text;
+  for (const char c : bytes) text += c == '\\' ? "\\\\" : std::string(1, c);
+  return readable(text);
 }
 
 std::vector<std::int32_t> ids_of(std::string_view text) {
@@ -116,7 +106,7 @@ int run_decode(const std::vector<std::string>& arguments) {
   const auto tokenizer = make_tokenizer(words[0], {});
   const std::string ids =
       words.size() > 1 ? fmt::format("{}", fmt::join(words.begin() + 1, words.end(), " ")) : read_input("-");
-  std::cout << tokenizer->decode(ids_of(ids));
+  std::cout << printable_on_terminal(tokenizer->decode(ids_of(ids)));
   return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "checkpoints/restore.h"
 #include "src/base/log.h"
 #include "src/base/options/text.h"
+#include "src/base/printable.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/watchdog.h"
 #include "src/data/data_stages.h"
@@ -158,11 +159,11 @@ StartingPoint resume(RunConfig& config, const RunEnvironment& environment, const
   // A checkpoint of no step, as an import makes it, has weights and no loss.
   const std::string loss = state.step == 0 ? "" : fmt::format(", loss {:.4f}", state.loss);
   log::info("{} {}: step {}{}, written by {} as {}, read in {:.2f} s", state.step == 0 ? "begins with" : "resumed from",
-            found->directory, state.step, loss, state.program, state.layout, seconds_since(start));
+            found->directory, state.step, loss, readable(state.program), readable(state.layout), seconds_since(start));
   log::info("checkpoint of step {} by phase: {:.3f} s choice, {:.3f} s hash, {:.3f} s read (each of the slowest rank)",
             state.step, found->choose_seconds, found->hash_seconds, read_seconds);
   const std::string now = layout_text(environment.mesh.shape());
-  if (state.layout != now) log::info("layout: {} there, {} now", state.layout, now);
+  if (state.layout != now) log::info("layout: {} there, {} now", readable(state.layout), now);
   log_changes(changes, unknown, found->directory);
   return {.step = state.step, .checkpoint = found->directory, .verdicts = found->verdicts};
 }

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace octet {
+
+/// What a text begins with: a UTF-8 character of `bytes` bytes, or as many that are none.
+struct Utf8Piece {
+  std::size_t bytes;
+  bool good;
+};
+
+/// By RFC 3629: no surrogates, nothing above U+10FFFF, no long forms. What is no character is the longest beginning of
+/// one, or one byte, as Unicode recommends (chapter 3.9, "maximal subparts"). The text is not empty.
+Utf8Piece first_utf8_piece(std::string_view text);
+
+}  // namespace octet
