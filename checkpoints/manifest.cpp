@@ -9,6 +9,7 @@
 #include "checkpoints/read_file.h"
 #include "checkpoints/unknown_format.h"
 #include "src/base/json_reader.h"
+#include "src/base/printable.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -138,7 +139,8 @@ void expect_known(const nlohmann::json& json, const std::string& path) {
     if (!object.is_object()) return;
     for (const auto& [key, value] : object.items()) {
       if (std::ranges::find(known, key) != known.end()) continue;
-      throw UnknownFormat(path, fmt::format("with the key {}{}, which this program does not know", of, key));
+      throw UnknownFormat(
+          path, fmt::format("with the key {}{}, which this program does not know", of, readable(cut_off(key, 80))));
     }
   };
   constexpr std::string_view keys[] = {"format", "version", "state", "tensors", "files", "pieces", "xxh3_128"};
@@ -154,7 +156,7 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
     throw usage_error("checkpoints",
                       "{}: the hash in its last line is not that of the lines before: damaged or cut off", path);
   }
-  const auto json = nlohmann::json::parse(text, nullptr, false);  // its hash is right: nobody has edited it
+  const auto json = parse_json(text, "checkpoints", path, "the manifest of a checkpoint");
   if (!json.is_object()) throw usage_error("checkpoints", "{} is not a JSON object", path);
   if (json.value("format", nlohmann::json()) != format_name) {
     throw usage_error("checkpoints", "{} has no \"format\": \"{}\"", path, format_name);
@@ -162,8 +164,8 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
   expect_known(json, path);
   if (const auto version = json.value("version", nlohmann::json());
       version != format_version && version != format_version_with_files) {
-    throw usage_error("checkpoints", "{} is of version {}; this program reads versions {} and {}", path, version.dump(),
-                      format_version, format_version_with_files);
+    throw usage_error("checkpoints", "{} is of version {}; this program reads versions {} and {}", path,
+                      JsonReader(version, "checkpoints", path).shown(), format_version, format_version_with_files);
   }
   return from_json(JsonReader(json, "checkpoints", path), path);
 }

@@ -4,38 +4,24 @@
 #include <bit>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "src/base/error.h"
+#include "src/base/json_reader.h"
+#include "src/base/printable.h"
 
 static_assert(std::endian::native == std::endian::little, "lengths and elements are stored as they lie in memory");
 
 namespace octet::checkpoint {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 constexpr const char* metadata_key = "__metadata__";
+constexpr std::size_t most_of_a_name = 200;  ///< in a message
 
-/// A JSON object; a name that is given twice would silently win over the first.
-Json parse_object(std::string_view json, const std::string& path) {
-  std::set<std::string> names;
-  std::string twice;
-  const auto watch = [&](int depth, Json::parse_event_t event, const Json& parsed) {
-    if (depth == 1 && event == Json::parse_event_t::key && !names.insert(parsed.get<std::string>()).second) {
-      twice = parsed.get<std::string>();
-    }
-    return true;
-  };
-  Json root;
-  try {
-    root = Json::parse(json.begin(), json.end(), watch);
-  } catch (const Json::exception& error) {
-    throw usage_error("checkpoints", "{}: the header is no valid JSON: {}", path, error.what());
-  }
-  if (!root.is_object()) throw usage_error("checkpoints", "{}: the header is no JSON object", path);
-  if (!twice.empty()) throw usage_error("checkpoints", "{}: tensor {} is in the header twice", path, twice);
-  return root;
+/// Cut off where it is long.
+std::string shown(const Json& value) {
+  return JsonReader(value, "checkpoints", "").shown();
 }
 
 std::vector<std::int64_t> integers(const Json& list, const char* what, const std::string& where) {
@@ -44,7 +30,7 @@ std::vector<std::int64_t> integers(const Json& list, const char* what, const std
   for (const Json& value : list) {
     // Above 63 bits the library has no signed number, and says unsigned.
     const bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() <= std::uint64_t{INT64_MAX};
-    if (!fits) throw usage_error("checkpoints", "{}: {} has {}, expected an integer >= 0", where, what, value.dump());
+    if (!fits) throw usage_error("checkpoints", "{}: {} has {}, expected an integer >= 0", where, what, shown(value));
     out.push_back(value.get<std::int64_t>());
   }
   return out;
@@ -62,7 +48,7 @@ std::int64_t bytes_of_shape(const SafetensorsEntry& t, std::int64_t element_byte
 }
 
 SafetensorsEntry parse_entry(const std::string& name, const Json& json, const std::string& path) {
-  const std::string where = fmt::format("{}: tensor {}", path, name);
+  const std::string where = fmt::format("{}: tensor {}", path, readable(cut_off(name, most_of_a_name)));
   if (!json.is_object()) throw usage_error("checkpoints", "{} is no JSON object", where);
   for (const char* key : {"dtype", "shape", "data_offsets"}) {
     if (!json.contains(key)) throw usage_error("checkpoints", "{} has no {}", where, key);
@@ -70,18 +56,18 @@ SafetensorsEntry parse_entry(const std::string& name, const Json& json, const st
   SafetensorsEntry t{.name = name, .dtype = {}, .shape = integers(json["shape"], "shape", where)};
   if (json["dtype"].is_string()) t.dtype = json["dtype"].get<std::string>();
   const auto element_bytes = safetensors_element_bytes(t.dtype);
-  if (!element_bytes) throw usage_error("checkpoints", "{} has the unknown dtype {}", where, json["dtype"].dump());
+  if (!element_bytes) throw usage_error("checkpoints", "{} has the unknown dtype {}", where, shown(json["dtype"]));
 
   const auto offsets = integers(json["data_offsets"], "data_offsets", where);
   if (offsets.size() != 2 || offsets[0] > offsets[1]) {
-    throw usage_error("checkpoints", "{}: data_offsets {}, expected [begin, end]", where, json["data_offsets"].dump());
+    throw usage_error("checkpoints", "{}: data_offsets {}, expected [begin, end]", where, shown(json["data_offsets"]));
   }
   t.begin = offsets[0];
   t.end = offsets[1];
   const std::int64_t expected = bytes_of_shape(t, *element_bytes, where);
   if (t.bytes() != expected) {
     throw usage_error("checkpoints", "{} has {} bytes between its offsets; shape {} of {} needs {}", where, t.bytes(),
-                      json["shape"].dump(), t.dtype, expected);
+                      shown(json["shape"]), t.dtype, expected);
   }
   return t;
 }
@@ -90,7 +76,8 @@ std::map<std::string, std::string> parse_metadata(const Json& json, const std::s
   std::map<std::string, std::string> metadata;
   for (const auto& [key, value] : json.items()) {
     if (!value.is_string())
-      throw usage_error("checkpoints", "{}: {} has {} = {}", path, metadata_key, key, value.dump());
+      throw usage_error("checkpoints", "{}: {} has {} = {}", path, metadata_key, readable(cut_off(key, most_of_a_name)),
+                        shown(value));
     metadata[key] = value.get<std::string>();
   }
   return metadata;
@@ -101,8 +88,8 @@ void check_tiling(const std::vector<SafetensorsEntry>& sorted, std::int64_t data
   std::int64_t end = 0;
   for (const SafetensorsEntry& t : sorted) {
     if (t.begin != end) {
-      throw usage_error("checkpoints", "{}: tensor {} begins at byte {} of the data, expected {}", path, t.name,
-                        t.begin, end);
+      throw usage_error("checkpoints", "{}: tensor {} begins at byte {} of the data, expected {}", path,
+                        readable(cut_off(t.name, most_of_a_name)), t.begin, end);
     }
     end = t.end;
   }
@@ -143,7 +130,7 @@ SafetensorsHeader lay_out_safetensors(std::vector<SafetensorsEntry> tensors,
 }
 
 std::string format_safetensors_header(const SafetensorsHeader& header) {
-  Json root = Json::object();
+  nlohmann::ordered_json root = nlohmann::ordered_json::object();
   if (!header.metadata.empty()) root[metadata_key] = header.metadata;
   for (const SafetensorsEntry& t : header.tensors) {
     root[t.name] = {{"dtype", t.dtype}, {"shape", t.shape}, {"data_offsets", {t.begin, t.end}}};
@@ -158,7 +145,9 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
 
 SafetensorsHeader parse_safetensors_header(std::string_view json, std::int64_t data_bytes, const std::string& path) {
   SafetensorsHeader header;
-  const Json root = parse_object(json, path);
+  // A name that is given twice would silently win over the first, and is refused here.
+  const Json root = parse_json(json, "checkpoints", path, "the header of a safetensors file");
+  if (!root.is_object()) throw usage_error("checkpoints", "{}: the header is no JSON object", path);
   for (const auto& [name, value] : root.items()) {
     if (name == metadata_key) {
       header.metadata = parse_metadata(value, path);
@@ -166,7 +155,8 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, std::int64_t d
       header.tensors.push_back(parse_entry(name, value, path));
     }
   }
-  std::ranges::sort(header.tensors, {}, [](const auto& t) { return std::pair(t.begin, t.end); });
+  // Those without elements stand in the order of their names.
+  std::ranges::stable_sort(header.tensors, {}, [](const auto& t) { return std::pair(t.begin, t.end); });
   check_tiling(header.tensors, data_bytes, path);
   return header;
 }

@@ -1,13 +1,13 @@
 #include "src/base/json_reader.h"
 
 #include <algorithm>
-#include <set>
+
+#include "src/base/printable.h"
 
 namespace octet {
 namespace {
 
 constexpr std::size_t most_of_a_value = 80;
-constexpr int deepest = 32;  // what prints or reads a value recurses
 
 std::string bounds(std::string_view what, std::int64_t least, std::int64_t most) {
   if (most == INT64_MAX) return least == INT64_MIN ? std::string(what) : fmt::format("{}, at least {}", what, least);
@@ -23,43 +23,12 @@ bool is_integer(const nlohmann::json& value, std::int64_t least, std::int64_t mo
 
 }  // namespace
 
-nlohmann::json parse_json(std::string_view text, std::string_view room, const std::string& file,
-                          std::string_view expected) {
-  using Event = nlohmann::json::parse_event_t;
-  std::vector<std::set<std::string>> open;
-  const auto watch = [&](int depth, Event event, nlohmann::json& value) {
-    if (depth > deepest) throw usage_error(room, "{}: nested deeper than {}; expected less", file, deepest);
-    if (event == Event::object_start) open.emplace_back();
-    if (event == Event::object_end) open.pop_back();
-    if (event == Event::key && !open.back().insert(value.get<std::string>()).second) {
-      throw usage_error(room, "{}: the key {} stands twice in one object; expected once", file, value.dump());
-    }
-    return true;
-  };
-  try {
-    return nlohmann::json::parse(text, watch);
-  } catch (const nlohmann::json::parse_error& error) {
-    const std::string_view before = text.substr(0, std::min(error.byte, text.size()));
-    const std::string line = fmt::format(":{}", 1 + std::ranges::count(before, '\n'));
-    throw usage_error(room, "{}{}: no valid JSON; expected {}: {}", file, text.find('\n') < text.size() - 1 ? line : "",
-                      expected, error.what());
-  } catch (const nlohmann::json::exception& error) {  // a number beyond all bounds
-    throw usage_error(room, "{}: no valid JSON; expected {}: {}", file, expected, error.what());
-  }
-}
-
 JsonReader::JsonReader(const nlohmann::json& value, std::string_view room, const std::string& file)
     : value_(&value), room_(room), where_(file), joint_(": ") {}
 
 std::string JsonReader::shown() const {
   if (value_ == nullptr) return "nothing";
-  std::string text = value_->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  if (text.size() > most_of_a_value) {
-    std::size_t end = most_of_a_value;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // no half of a character
-    text = text.substr(0, end) + "...";
-  }
-  return text;
+  return cut_off(value_->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), most_of_a_value);
 }
 
 Error JsonReader::refuse(const std::string& expected) const {
@@ -98,7 +67,8 @@ std::vector<std::pair<std::string, JsonReader>> JsonReader::members() const {
 void JsonReader::finish() const {
   for (const auto& [key, value] : value_->items()) {
     if (std::ranges::find(asked_, key) != asked_.end()) continue;
-    throw usage_error(room_, "{}: unknown key {}; expected one of {}", where_, key, fmt::join(asked_, ", "));
+    throw usage_error(room_, "{}: unknown key {}; expected one of {}", where_, cut_off(key, most_of_a_value),
+                      fmt::join(asked_, ", "));
   }
 }
 

@@ -89,7 +89,27 @@ TEST(JsonReader, WhatIsNoJsonAKeyThatStandsTwiceAndDeepNestingAreRefused) {
   EXPECT_EQ(refusal(R"({"o":{"a":1,"a":2}})", nothing),
             "[room] a.json: the key \"a\" stands twice in one object; expected once");
   EXPECT_EQ(refusal(R"({"o":{"a":1},"p":{"a":2}})", nothing), "");
-  EXPECT_NE(refusal(std::string(1000, '['), nothing).find("nested deeper"), std::string::npos);
+  for (const char* inner : {"[", "{\"a\":"}) {
+    std::string deep;
+    for (int i = 0; i < 200'000; ++i) deep += inner;
+    EXPECT_EQ(refusal(deep, nothing), "[room] a.json: nested deeper than 32; expected less");
+  }
+  EXPECT_EQ(refusal(std::string(32, '[') + "1" + std::string(32, ']'), nothing), "");
+}
+
+TEST(JsonReader, WhatATextBringsIsCutInMessages) {
+  const std::string big(100'000, 'x');
+  const auto nothing = [](const JsonReader&) {};
+  EXPECT_LT(refusal("\"" + big, nothing).size(), 500u) << "no end of a text";
+  EXPECT_LT(refusal("{\"" + big + "\":1,\"" + big + "\":2}", nothing).size(), 500u) << "a key twice";
+  EXPECT_LT(refusal("{\"" + big + "\":1}", [](const JsonReader& r) { r.finish(); }).size(), 500u);
+}
+
+TEST(JsonReader, ValuesStandWhereTheTextHasThem) {
+  const std::string text =
+      R"({"b":[{"x":[]},[1,[2.5,null]],{}],"a":{"c":{"d":-1,"e":true}},"f":"","g":18446744073709551615})";
+  EXPECT_EQ(parse_json(text, "room", "a.json", "values"), nlohmann::json::parse(text));
+  EXPECT_EQ(parse_json(" 7 ", "room", "a.json", "values"), 7);
 }
 
 }  // namespace

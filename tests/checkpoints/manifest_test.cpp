@@ -188,9 +188,40 @@ TEST_F(ManifestTest, EveryWrongFieldIsRefusedBehindAGoodHash) {
 }
 
 TEST_F(ManifestTest, WhatIsNoJsonIsRefusedBehindAGoodHash) {
-  EXPECT_NE(refusal_of(sealed(std::string("{\"format\": nonsense,\n"))).find("not a JSON object"), std::string::npos);
-  EXPECT_NE(refusal_of(sealed(std::string())).find("not a JSON object"), std::string::npos);
-  EXPECT_NE(refusal_of(sealed("[" + std::string(100000, '['))).find("not a JSON object"), std::string::npos);
+  const auto expect = [](const std::string& body, const char* part) {
+    const std::string found = refusal_of(sealed(body));
+    EXPECT_NE(found.find(part), std::string::npos) << found;
+    EXPECT_NE(found.find("dir/manifest.json"), std::string::npos) << found;
+  };
+  expect("{\"format\": nonsense,\n", "no valid JSON; expected the manifest of a checkpoint");
+  expect("", "no valid JSON; expected the manifest of a checkpoint");
+  expect("{\"format\": \"octet-checkpoint\", \"format\": \"octet-checkpoint\",\n", "stands twice");
+}
+
+TEST_F(ManifestTest, WhatIsNestedWithoutBoundsIsRefusedBehindAGoodHash) {
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  for (const char* key : {"format", "version", "state", "tensors", "files", "pieces", "extra"}) {
+    std::string body = "{";
+    for (const char* other : {"format", "version", "state", "tensors", "files", "pieces"}) {
+      const std::string value = other == std::string("format") ? "\"octet-checkpoint\"" : "1";
+      if (other != std::string(key)) body += fmt::format("\"{}\": {}, ", other, value);
+    }
+    body += fmt::format("\"{}\": {},\n", key, deep);
+    EXPECT_EQ(refusal_of(sealed(body)), "[checkpoints] dir/manifest.json: nested deeper than 32; expected less") << key;
+  }
+}
+
+TEST_F(ManifestTest, LongValuesAreCutInMessages) {
+  const Json good = Json::parse(to_json(small_manifest()));
+  const std::string big(100'000, 'x');
+  for (const char* key : {"/version", "/state", "/tensors/0/name", "/files/0/name"}) {
+    Json bad = good;
+    bad[Json::json_pointer(key)] = big;
+    EXPECT_LT(refusal_of(sealed(bad)).size(), 500u) << key;
+  }
+  Json bad = good;
+  bad[big] = 1;
+  EXPECT_LT(refusal_of(sealed(bad)).size(), 500u);
 }
 
 TEST_F(ManifestTest, MissingFileIsNamed) {

@@ -26,6 +26,11 @@ std::vector<SafetensorsEntry> python_tensors() {
           {.name = "h", .dtype = "F16", .shape = {1}}};
 }
 
+/// A value of so many lists within each other.
+std::string nested(std::size_t depth) {
+  return std::string(depth, '[') + std::string(depth, ']');
+}
+
 class Safetensors : public testing::Test {
  protected:
   std::string file_with(const std::string& content) {
@@ -125,19 +130,45 @@ TEST_F(Safetensors, BadHeadersAreRefusedByName) {
       {entry(f32 + shape + R"("data_offsets":[8,0])"), "expected [begin, end]"},
       {entry(f32 + shape + R"("data_offsets":[0,-8])"), "data_offsets has -8"},
       {entry(f32 + shape + R"("data_offsets":[4,12])"), "begins at byte 4 of the data, expected 0"},
-      {R"({"t":{)" + t + R"(},"t":{)" + t + "}}", "tensor t is in the header twice"},
+      {R"({"t":{)" + t + R"(},"t":{)" + t + "}}", "the key \"t\" stands twice"},
       {R"({"t":{)" + t + R"(},"u":{)" + t + "}}", "begins at byte 0 of the data, expected 8"},
       {"{}", "the tensors end at byte 0 of the data, but the file has 8"},
       {R"({"__metadata__":{"a":1},"t":{)" + t + "}}", "__metadata__ has a = 1"},
       {entry(t) + "x", "no valid JSON"},
+      {R"({"t":{)" + t + R"(,"dtype":"F32"}})", "the key \"dtype\" stands twice"},
+      {entry(R"("dtype":)" + nested(100'000) + "," + shape + offsets), "nested deeper than 32"},
+      {entry(f32 + R"("shape":[)" + nested(100'000) + "]," + offsets), "nested deeper than 32"},
+      {entry(f32 + shape + R"("data_offsets":)" + nested(100'000)), "nested deeper than 32"},
+      {R"({"__metadata__":)" + nested(100'000) + R"(,"t":{)" + t + "}}", "nested deeper than 32"},
+      {R"({"__metadata__":{"a":)" + nested(20) + R"(},"t":{)" + t + "}}", "__metadata__ has a = [[[["},
+      {entry(R"("dtype":")" + std::string(100'000, 'F') + R"(",)" + shape + offsets), "unknown dtype \"FFFF"},
+      {R"({")" + std::string(100'000, 't') + R"(":1})", "tensor tttt"},
+      {R"({"a\u001b\nb":1})", R"(tensor a\x1b\nb is no JSON object)"},
   };
   for (const auto& [json, expected] : cases) {
-    SCOPED_TRACE(json);
+    SCOPED_TRACE(json.substr(0, 200));
     const std::string message = error_of([&json = json] { parse_safetensors_header(json, 8, "the/path"); });
+    EXPECT_LT(message.size(), 500u);
     EXPECT_HAS(message, "the/path: ");
     EXPECT_HAS(message, expected);
   }
   EXPECT_EQ(error_of([&] { parse_safetensors_header(entry(t), 8, "x"); }), "");  // the one that the others spoil
+}
+
+TEST_F(Safetensors, TensorsComeInTheOrderOfTheirData) {
+  // So many that a look through all names for each of them takes minutes.
+  constexpr std::int64_t many = 80'000;
+  std::string json;
+  for (std::int64_t i = 0; i < many; ++i) {
+    const std::int64_t place = i * 7919 % many;  // coprime
+    json += fmt::format(R"({}"model.layers.{}.weight":{{"dtype":"BF16","shape":[1],"data_offsets":[{},{}]}})",
+                        i == 0 ? "{" : ",", place, 2 * place, 2 * place + 2);
+  }
+  const SafetensorsHeader header = parse_safetensors_header(json + "}", 2 * many, "x");
+  ASSERT_EQ(std::ssize(header.tensors), many);
+  for (std::int64_t i = 0; i < many; ++i) {
+    ASSERT_EQ(header.tensors[static_cast<std::size_t>(i)].name, fmt::format("model.layers.{}.weight", i));
+  }
 }
 
 TEST_F(Safetensors, BadFilesAreRefusedByName) {

@@ -5,12 +5,13 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "src/base/error.h"
 #include "src/base/files.h"
+#include "src/base/json_reader.h"
 #include "src/base/log.h"
+#include "src/base/printable.h"
 #include "src/cluster/doctor/node_report.h"
 #include "src/cluster/environment/findings.h"
 #include "src/cluster/host_list.h"
@@ -57,11 +58,13 @@ namespace {
 /// The bad findings of a node's report, "CHECK: what was seen; advice".
 std::set<std::string> bad_findings(const std::string& report) {
   std::set<std::string> found;
-  const auto json = nlohmann::json::parse(report, nullptr, false);
-  if (!json.is_object() || !json.contains("findings")) return found;
-  for (const auto& finding : json["findings"]) {
-    if (finding.value("state", "") != "bad") continue;
-    found.insert(fmt::format("{}: {}", finding.value("check", ""), finding.value("seen", "")));
+  try {
+    const auto json = parse_json(report, "job", "a node's report", "what octet doctor --json prints");
+    for (const JsonReader& finding : JsonReader(json, "job", "a node's report").list("findings")) {
+      if (finding.text("state") != "bad") continue;
+      found.insert(fmt::format("{}: {}", finding.text("check"), finding.text("seen")));
+    }
+  } catch (const Error&) {  // a node that could say nothing
   }
   return found;
 }
@@ -124,7 +127,7 @@ void leave_out_hosts(JobFacts& facts, const std::vector<std::string>& hosts) {
 
 void print_decision(const JobDecision& decision, const std::vector<std::string>& hosts) {
   log::out("action={}", name_of(decision.action));
-  log::out("reason={}", shell_word(decision.reason));
+  log::out("reason={}", shell_word(readable(decision.reason)));
   log::out("exclude={}", shell_word(compress_hosts(decision.exclude)));
   log::out("hosts={}", shell_word(compress_hosts(hosts)));
 }
