@@ -51,6 +51,14 @@ TEST(Stopping, SigtermToOneStageEndsAllOfAPipelineAtAStep) {
   }
 }
 
+TEST(Stopping, ARankThatCrashesIsGone) {
+  EndlessRun run("", 1);
+  const TrainedRun& ended = run.end_by(SIGSEGV, "0");
+  EXPECT_EQ(ended.result.exit_code, SIGSEGV) << "as mpiexec has it: " << ended.result.err;
+  EXPECT_EQ(ended.result.err.find("Caught signal"), std::string::npos) << "UCX's handler: " << ended.result.err;
+  EXPECT_TRUE(run.processes().empty());
+}
+
 TEST(Stopping, AKilledRankEndsTheJob) {
   for (const char* rank : {"0", "1"}) {
     EndlessRun run;
