@@ -397,6 +397,17 @@ TEST_F(Submit, StatusCancelAndLogs) {
                            "metrics  step 4, loss 2.5000, tokens_per_second 5,223\n", "job-101.out"}) {
     expect_in(part, r.out);
   }
+  // Whatever the last line is, the status has its own.
+  write_status(file("status.json"),
+               {.state = "failed", .reason = "a\x1b[2J\nstatus   finished", .step = 3, .steps = 20});
+  for (const char* line : {"{\"step\":\"x\"}\n", "{\"step\":1e300}\n", "{\"loss\":2}\n", "7\n", "{\n"}) {
+    write_bytes(file("metrics.jsonl"), line);
+    const CommandResult odd = submit("status " + directory);
+    expect_in("failed at step 3 of 20 (a\\x1b[2J\\nstatus   finished), restarts 0", odd.out);
+    expect_in("metrics  none yet", odd.out);
+    expect_in("metrics.jsonl", odd.err);
+    expect_in("; the last line is left out", odd.err);
+  }
   EXPECT_EQ(submit("logs " + directory + " --lines 2").out, "two\nthree\n");
 
   const CommandResult cancelled = submit("cancel " + directory);

@@ -14,7 +14,9 @@
 #include "jobs/octet/submit/program.h"
 #include "jobs/octet/submit/submitted_run.h"
 #include "src/base/error.h"
+#include "src/base/json_reader.h"
 #include "src/base/log.h"
+#include "src/base/printable.h"
 #include "src/cluster/slurm_job.h"
 #include "src/metrics/status.h"
 #include "src/metrics/step_metrics.h"
@@ -108,8 +110,18 @@ std::string last_line(const std::string& path) {
   return last;
 }
 
+/// An object; null where there is no line, and where it cannot be read, which is told.
 nlohmann::json last_metrics(const SubmittedRun& run) {
-  return nlohmann::json::parse(last_line(run.path + "/metrics.jsonl"), nullptr, false);
+  const std::string path = run.path + "/metrics.jsonl", line = last_line(path);
+  if (line.empty()) return nullptr;
+  try {
+    auto json = parse_json(line, "submit", path, "the metrics of a step");
+    JsonReader(json, "submit", path).integer("step", 0);
+    return json;
+  } catch (const Error& error) {
+    log::warning("{}; the last line is left out", error.what());
+    return nullptr;
+  }
 }
 
 /// "step 7, loss 2.5, ...": numbers that a person looks for.
@@ -141,10 +153,11 @@ void print_status(const SubmittedRun& run, const nlohmann::json& metrics) {
   auto status = read_status(run.path + "/status.json");
   if (!status) return log::out("status   none yet");
   status = believed(*std::move(status), owner);
-  if (metrics.is_object()) status->step = std::max(status->step, metrics.value("step", status->step));
+  if (metrics.is_object()) status->step = std::max(status->step, metrics["step"].get<std::int64_t>());
   log::out("status   {} at step {} of {}{}, restarts {}, {}", status->state, status->step, status->steps,
-           status->reason.empty() ? "" : fmt::format(" ({})", status->reason), status->restarts, status->time);
-  if (!status->checkpoint.empty()) log::out("saved    {}", status->checkpoint);
+           status->reason.empty() ? "" : fmt::format(" ({})", readable(status->reason)), status->restarts,
+           status->time);
+  if (!status->checkpoint.empty()) log::out("saved    {}", readable(status->checkpoint));
 }
 
 /// Output of the job that wrote last, also of one that the script or sbatch itself submitted; empty if none has begun.
