@@ -54,8 +54,19 @@ struct RotaryEmbedding {
   bool operator==(const RotaryEmbedding&) const = default;
 };
 
+/// Some files say it beside the other keys of RoPE, some at the top, where transformers looks first.
+std::int64_t original_positions(const JsonReader& of, const JsonReader& config) {
+  const char* const key = "original_max_position_embeddings";
+  if (!config.has(key)) return of.integer(key, 1, INT32_MAX);
+  const std::int64_t at_top = config.integer(key, 1, INT32_MAX);
+  if (of.has(key) && of.integer(key, 1, INT32_MAX) != at_top) {
+    throw config.at(key).refuse(fmt::format("{}, as its keys of RoPE have it", of.at(key).shown()));
+  }
+  return at_top;
+}
+
 /// Of rope_parameters or rope_scaling, in which older files say "type" for "rope_type". llama3 has no defaults.
-RotaryEmbedding rotary_embedding(const JsonReader& of, double theta) {
+RotaryEmbedding rotary_embedding(const JsonReader& of, const JsonReader& config, double theta) {
   RotaryEmbedding rope{.theta = number_or(of, "rope_theta", theta)};
   const char* key = of.has("rope_type") ? "rope_type" : "type";
   const std::string type = of.has(key) ? of.text(key) : "default";
@@ -65,7 +76,7 @@ RotaryEmbedding rotary_embedding(const JsonReader& of, double theta) {
                   .factor = of.number("factor"),
                   .low_freq_factor = of.number("low_freq_factor"),
                   .high_freq_factor = of.number("high_freq_factor"),
-                  .original_positions = of.integer("original_max_position_embeddings", 1, INT32_MAX)};
+                  .original_positions = original_positions(of, config)};
   return rope;
 }
 
@@ -75,8 +86,8 @@ RotaryEmbedding rotary_embedding(const JsonReader& config) {
   const double theta = number_or(config, "rope_theta", llama_rope_theta);
   const bool older = config.has("rope_scaling"), newer = config.has("rope_parameters");
   if (!older && !newer) return {.theta = theta};
-  const RotaryEmbedding rope = rotary_embedding(config.at(newer ? "rope_parameters" : "rope_scaling"), theta);
-  if (older && newer && rotary_embedding(config.at("rope_scaling"), theta) != rope) {
+  const RotaryEmbedding rope = rotary_embedding(config.at(newer ? "rope_parameters" : "rope_scaling"), config, theta);
+  if (older && newer && rotary_embedding(config.at("rope_scaling"), config, theta) != rope) {
     throw config.at("rope_scaling").refuse("what rope_parameters says");
   }
   return rope;

@@ -189,6 +189,11 @@ TEST_F(HuggingFace, Llama31sScalingOfRopeGoesRound) {
   config["rope_scaling"] = llama31();
   EXPECT_EQ(read().rope_scaling.factor, 8);
   EXPECT_EQ(read().rope_theta, model.rope_theta);
+  // What the top says is what transformers takes.
+  config["original_max_position_embeddings"] = 4096;
+  EXPECT_HAS(error_of([&] { read(); }), "original_max_position_embeddings is 4096; expected 8192, as its keys of RoPE");
+  config["rope_scaling"].erase("original_max_position_embeddings");
+  EXPECT_EQ(read().rope_scaling.original_positions, 4096);
 }
 
 TEST_F(HuggingFace, ConfigDefaults) {
