@@ -31,6 +31,25 @@ TEST_F(DelayedScalingTest, EachKindHasItsFormat) {
   EXPECT_EQ(*scaling.values(CastKind::gradient, 0, scratch_).scale, 28672.0f);
 }
 
+TEST_F(DelayedScalingTest, IsMadeByTheOptions) {
+  Float8Config float8{.recipe = "delayed", .delayed_history = 2, .delayed_margin = 3};
+  const auto scale_after = [&](std::initializer_list<float> amaxes) {
+    const auto made = recipe_of(Precision::float8, float8)->make_scaling({.inputs = 1}, *stream_);
+    for (const float amax : amaxes) {
+      made->record(*stream_, op_.kernels, CastKind::input, 0, 1, &amax);
+      made->finish_step(*stream_, op_.kernels);
+    }
+    return *made->values(CastKind::input, 0, scratch_).scale;
+  };
+  EXPECT_EQ(scale_after({4.0f, 2.0f}), 14.0f);  // 448 / 8 / 4
+  float8.delayed_algorithm = DelayedAlgorithm::most_recent;
+  EXPECT_EQ(scale_after({4.0f, 2.0f}), 28.0f);
+  float8.round_scales_to_power_of_two = AutoBool::yes;
+  EXPECT_EQ(scale_after({4.0f, 2.0f}), 16.0f);
+  float8.delayed_margin = 0;
+  EXPECT_EQ(scale_after({4.0f, 2.0f}), 128.0f);
+}
+
 /// As of two micro-batches, the second's forward before the first's backward.
 TEST_F(DelayedScalingTest, SeveralUnderWayHaveTheirOwnFirstScales) {
   const ArenaScope scope(scratch_);
