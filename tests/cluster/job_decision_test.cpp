@@ -210,6 +210,7 @@ TEST(SlurmJob, ReadsWhatScontrolPrints) {
   EXPECT_TRUE(job.preempted);
   EXPECT_FALSE(job.ending);
   EXPECT_EQ(job.seconds_left, 86400 + 300 - 37);
+  EXPECT_EQ(parse_slurm_job("   RunTime=00:00:00 TimeLimit=00:05:00\n").seconds_left, 300) << "it begins";
 }
 
 TEST(SlurmJob, WhatIsNotThereKeepsItsDefault) {
