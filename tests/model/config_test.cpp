@@ -76,6 +76,10 @@ TEST(ModelConfig, FlopsPerTokenAsTorchtitan) {
   const double untied = m.flops_per_token(8192);
   m.tied_embedding = true;  // the head computes all the same
   EXPECT_EQ(m.flops_per_token(8192), untied);
+  m = shape(8, 3, 2, 1, 16, 10);
+  m.head_dim = 6;  // scores and their products with the values are of heads x head_dim, not of dim
+  m.finish();
+  EXPECT_EQ(m.flops_per_token(5), 6.0 * static_cast<double>(m.parameters() - 80) + 12.0 * 3 * (2 * 6) * 5);
 }
 
 TEST(ModelConfig, RefusesImpossibleShapes) {
