@@ -62,8 +62,11 @@ TEST(CheckpointMemory, OfReadingAlone) {
   config.device = DeviceType::cuda;  // through memory of the host, one kind of tensors after the other
   EXPECT_GE(host_bytes(config, {}), shard + checkpoint::read_buffer_bytes);
   EXPECT_LT(host_bytes(config, {}), 2 * shard + checkpoint::read_buffer_bytes);
+  const std::int64_t reading = host_bytes(config, {});
   config.checkpoint.resume = Resume::never;
   EXPECT_EQ(host_bytes(config, {}), 0);
+  config.init.from = "runs/other";  // whose weights are read in the same way
+  EXPECT_EQ(host_bytes(config, {}), reading);
 }
 
 TEST(CheckpointMemory, CountsWhereTheHostIsTheDevice) {

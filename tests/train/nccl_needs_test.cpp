@@ -136,5 +136,29 @@ TEST(NcclNeeds, MustFitBesideTheModel) {
   EXPECT_EQ(plan.total(), 700 * mib) << "what the ledger counts";
 }
 
+/// Of GPUs each rank has its own; all ranks of a node take of its host's memory.
+TEST(MemoryOfANode, IsSharedByItsRanks) {
+  test::IdleGpu gpu(1000 * mib);
+  MemoryPlan plan;
+  plan[Purpose::parameters] = 700 * mib;
+  plan.host = cpu_device().available_bytes() / 2;
+  EXPECT_NO_THROW(check_fits(plan, gpu, 1));
+  EXPECT_TRUE(fits(plan, gpu, 1, 1));
+  EXPECT_FALSE(fits(plan, gpu, 3, 1));
+  EXPECT_THROW(check_fits(plan, gpu, 3), Error);
+  plan.host = 0;
+  EXPECT_TRUE(fits(plan, gpu, 8, 1));
+  EXPECT_FALSE(fits(plan, gpu, 8, 2)) << "two ranks a GPU";
+}
+
+TEST(MemoryOfAPipeline, ItsWorstRankCountsWhatNcclTakes) {
+  MemoryPlan first, second;
+  first[Purpose::parameters] = 700 * mib;
+  second[Purpose::parameters] = 600 * mib;
+  EXPECT_EQ((PipelineMemory{{first, second}}.worst()), 0u);
+  second.nccl = 200 * mib;
+  EXPECT_EQ((PipelineMemory{{first, second}}.worst()), 1u);
+}
+
 }  // namespace
 }  // namespace octet
