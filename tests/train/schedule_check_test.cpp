@@ -88,6 +88,7 @@ TEST(ScheduleCheck, WhatWasExtendedIsKeptAndExtendedAgain) {
   then.schedule.extensions = {{rewarm, 100}, {constant, 200}};
   EXPECT_EQ(extended(then, 400, 250), (Extensions{{rewarm, 100}, {constant, 200}})) << "a held rate has no end";
   EXPECT_EQ(extended(then, 150, 100), (Extensions{{rewarm, 100}})) << "what has not begun may be left out";
+  EXPECT_EQ(extended(then, 200, 150), (Extensions{{rewarm, 100}})) << "and what would begin behind the last step";
   EXPECT_FALSE(refused(then, 150, 120).empty());
 }
 
@@ -103,6 +104,21 @@ TEST(ScheduleCheck, OnPurposeTheScheduleIsStretched) {
   EXPECT_EQ(extensions_after(then, now, 50, "there"), Extensions{});
   now.schedule.extend = constant;
   EXPECT_EQ(extensions_after(then, now, 50, "there"), (Extensions{{constant, 100}}));
+}
+
+TEST(ScheduleCheck, AnotherScheduleOnPurposeIsStretchedToo) {
+  const RunConfig then = with(ScheduleKind::wsd, 100);
+  const auto stretched = [&](auto&& change) {
+    RunConfig now = then;
+    now.train.steps = 90;
+    change(now.schedule);
+    return extensions_after(then, now, 75, "there");
+  };
+  EXPECT_THROW(stretched([](ScheduleConfig&) {}), Error);
+  EXPECT_EQ(stretched([](ScheduleConfig& s) { s.kind = ScheduleKind::cosine; }), Extensions{});
+  EXPECT_EQ(stretched([](ScheduleConfig& s) { s.warmup_steps = 5; }), Extensions{});
+  EXPECT_EQ(stretched([](ScheduleConfig& s) { s.decay_steps = 30; }), Extensions{});
+  EXPECT_EQ(stretched([](ScheduleConfig& s) { s.min_lr_ratio = 0.1; }), Extensions{});
 }
 
 TEST(ScheduleCheck, CheckpointsKeepTheExtensions) {

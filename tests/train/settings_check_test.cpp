@@ -201,6 +201,8 @@ TEST(Settings, WhatRoundsOtherwiseIsSaid) {
   EXPECT_TRUE(keeps_bits("cuda.document_attention", on_gpu)) << "rows are one document each";
   on_gpu.data.document_mask = true;
   EXPECT_FALSE(keeps_bits("cuda.document_attention", on_gpu));
+  on_gpu.cuda.deterministic = true;
+  EXPECT_TRUE(keeps_bits("cuda.document_attention", on_gpu)) << "there is one that is deterministic";
   for (const char* key : {"cpu.threads", "recompute.mode", "parallel.tp_keep_gathered", "parallel.overlap",
                           "comm.trace", "run.dir", "train.profile"}) {
     EXPECT_TRUE(keeps_bits(key, before)) << key;

@@ -32,6 +32,19 @@ TEST(Validate, ChecksValuesSetInMemory) {
   expect_parts(message_of([&] { validate(c); }), {"train.micro_batch = 0"});
 }
 
+TEST(Validate, AWarmUpAndADecayFillAtMostTheRun) {
+  RunConfig c = sample();
+  c.train.steps = 100;
+  c.schedule = {.kind = ScheduleKind::wsd, .warmup_steps = 40, .decay_steps = 60};
+  EXPECT_NO_THROW(validate(c));
+  c.schedule.decay_steps = 61;
+  expect_parts(message_of([&] { validate(c); }), {"schedule.decay_steps = 61", "= 101, expected at most"});
+  c.schedule = {.kind = ScheduleKind::cosine, .warmup_steps = 100};
+  EXPECT_NO_THROW(validate(c));
+  c.schedule.warmup_steps = 101;
+  expect_parts(message_of([&] { validate(c); }), {"schedule.warmup_steps = 101", "expected at most train.steps = 100"});
+}
+
 TEST(Validate, RecomputeNeedsTwoBlocks) {
   RunConfig c = sample();
   c.recompute.mode = RecomputeMode::full;
