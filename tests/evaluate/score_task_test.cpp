@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -40,6 +41,19 @@ TEST(ItemEncoder, RefusesChoicesThatCannotBeAsked) {
   EXPECT_EQ(refusal(item, 5), "");
   const TaskItem nothing{.contexts = {"a"}, .continuations = {" a", ""}, .place = "FILE:8"};
   expect_in(refusal(nothing, 9), "FILE:8: choice 1: it has no token of its own");
+}
+
+/// As lm-eval: a template may have written it.
+TEST(ItemEncoder, PutsNoSecondBosBeforeAContextThatBeginsWithIt) {
+  const auto tokenizer = make_tokenizer(tokenizer_file, {.control_tokens = true});
+  ASSERT_TRUE(tokenizer->info().adds_bos);
+  const std::int32_t bos = *tokenizer->info().bos;
+  const std::string text = tokenizer->decode(std::vector<std::int32_t>{bos});
+  ItemEncoder encoder(*tokenizer);
+  const ScoreRequest plain = encoder.encode("a b", " c"), with = encoder.encode(text + "a b", " c");
+  EXPECT_EQ(with.context, plain.context);
+  EXPECT_EQ(with.continuation, plain.continuation);
+  EXPECT_EQ(std::ranges::count(with.context, bos), 1);
 }
 
 TEST(ItemEncoder, RefusesATokenizerThatEndsEveryText) {
@@ -104,6 +118,39 @@ TEST(ScoreTask, AsksAsManyTokensAtOnceAsAreSaid) {
   EXPECT_EQ(all, LogLikelihoods(5, {-1, -2}));
   EXPECT_EQ(tokens_at_once(512), 256 * 1024);
   EXPECT_EQ(tokens_at_once(8192), 64 * 8192);
+}
+
+TEST(ScoreTask, AsksAgainOnlyWhatIsNotKeptWhole) {
+  EncodedTask task;
+  for (int i = 0; i < 5; ++i) task.questions.push_back({{{1, 2}, {3}}});  // of 3 tokens, two at once
+  for (std::size_t before = 0; before <= 5; ++before) {
+    SCOPED_TRACE(before);
+    CountingRequests scorer;
+    std::vector<std::size_t> told;
+    const LogLikelihoods kept(before, {-7});
+    const LogLikelihoods all = score_task(
+        task, scorer, 6, nullptr, {.before = kept, .add = [&](const auto&, auto first) { told.push_back(first); }});
+    const std::size_t taken = before == 5 ? 5 : before / 2 * 2;
+    LogLikelihoods expected(taken, {-7});
+    expected.resize(5, {-1});
+    EXPECT_EQ(all, expected);
+    std::vector<std::size_t> first;
+    for (std::size_t i = taken; i < 5; i += 2) first.push_back(i);
+    EXPECT_EQ(told, first);
+    EXPECT_EQ(scorer.at_once.size(), first.size());
+  }
+}
+
+TEST(ResultOfAGroup, SaysWhatItsTasksLack) {
+  const auto result = [](const std::string& name, std::int64_t left_out, std::int64_t cut) {
+    return TaskResult{.name = name, .shots = 5, .left_out = left_out, .cut = cut, .acc = accuracy_of({true, false})};
+  };
+  const TaskResult group = result_of({.name = "g", .tasks = {"a", "b"}},
+                                     {result("a", 3, 10), result("other", 100, 1000), result("b", 4, 20)});
+  EXPECT_EQ(group.acc.questions, 4);
+  EXPECT_EQ(group.shots, 5);
+  EXPECT_EQ(group.left_out, 7);
+  EXPECT_EQ(group.cut, 30);
 }
 
 TEST(KeepFirst, LeavesOutTheRest) {

@@ -119,6 +119,16 @@ TEST(Bootstrap, CoversTheMeanAsOftenAsItSays) {
   EXPECT_LE(covered, trials * 99 / 100);
 }
 
+// Means of many samples are spread as a normal distribution is.
+TEST(Bootstrap, IntervalLeavesAsMuchAboveAsBelow) {
+  std::vector<double> x, ones(1000, 1.0);
+  for (std::size_t i = 0; i < ones.size(); ++i) x.push_back(i % 2 == 0 ? 1.0 : 0.0);
+  const auto interval = bootstrap_ratio(x, ones, {.samples = 20000});
+  const double error = std::sqrt(0.25 / 1000);
+  EXPECT_NEAR((interval->high - 0.5) / error, 1.96, 0.1);
+  EXPECT_NEAR((0.5 - interval->low) / error, 1.96, 0.1);
+}
+
 TEST(Bootstrap, IsTheSameForTheSameSeed) {
   const std::vector<double> x{1, 5, 2, 8, 3}, n{1, 2, 1, 3, 1};
   EXPECT_EQ(bootstrap_ratio(x, n, {.seed = 1}), bootstrap_ratio(x, n, {.seed = 1}));
@@ -187,6 +197,20 @@ TEST_F(DocumentsTest, TextsAndTokensOfThemAreTheSameDocuments) {
   }
   EXPECT_EQ(texts.at(0).tokens, (std::vector<std::int32_t>{97, 98, 99}));
   EXPECT_EQ(texts.at(0).bytes, 3);
+}
+
+TEST_F(DocumentsTest, OfTokensWhatBeginsAndEndsThemIsLeftOutWhereItIsThere) {
+  using Tokens = std::vector<std::int32_t>;
+  TokenFileWriter writer(folder_ / "data", TokenType::u8);
+  for (const Tokens& document : {Tokens{1, 97, 98, 0}, {97, 98}, {1, 97}, {97, 0}, {1, 1, 97, 0, 0}, {1, 0}, {1}}) {
+    writer.append(document);
+    writer.end_document();
+  }
+  writer.finish();
+  const auto reader = read_token_documents({.path = folder_ / "data", .vocab_size = 256, .bos = 1, .eos = 0});
+  std::vector<Tokens> found;
+  for (const EvaluatedDocument& document : all(*reader)) found.push_back(document.tokens);
+  EXPECT_EQ(found, (std::vector<Tokens>{{97, 98}, {97, 98}, {97}, {97}, {1, 97, 0}, {}, {}}));
 }
 
 TEST_F(DocumentsTest, ReadersSayHowMuchTheyHaveRead) {
