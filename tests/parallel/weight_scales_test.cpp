@@ -128,6 +128,26 @@ TEST_F(Scales, AfterAdamWEqualAFreshMeasurement) {
   EXPECT_EQ(non_zero_padding(*master), 0);
 }
 
+/// Ranks of a tensor-parallel group have a part of the weight each, whose scale is one.
+TEST_F(Scales, OfAGatheredWeightAreThoseOfAllItsParts) {
+  std::size_t i = 0;
+  while (!is_fp8(i)) ++i;
+  for (const double spread : {4.0, 0.5}) {  // what was measured before is forgotten
+    const auto part_of = [&](int rank) {
+      return test::random_values(spec(i).shape.elements(), static_cast<std::uint32_t>(7 + rank), spread);
+    };
+    float amax = 0;
+    for (int rank = 0; rank < ranks_; ++rank) {
+      for (const float w : part_of(rank)) amax = std::max(amax, std::abs(w));
+    }
+    std::vector<float> part = part_of(rank_);
+    scales->measure_gathered(i, {part.data(), DType::f32, spec(i).shape, nullptr}, *world_, kernels_);
+    EXPECT_EQ(*scales->amax(i), amax);
+    EXPECT_EQ(*scales->scale(i), static_cast<float>(448.0 / double{amax}));
+    EXPECT_EQ(*scales->inverse(i), 1.0f / *scales->scale(i));
+  }
+}
+
 /// Of one rank, which has every weight whole.
 TEST_F(Scales, UnitByUnitAreThoseOfAll) {
   const ShardLayout layout(list_, 0, 1);
