@@ -33,7 +33,8 @@ TEST(Report, IsOnePageOfRealRuns) {
 TEST(PlotLoss, RunsNothingThatANameHolds) {
   std::string runs;
   for (const char* name : {"`touch made`", "lr=1e-3, it's", "a\"b"}) {
-    write_bytes(workplace() / (name + std::string("/metrics.jsonl")), "{\"step\": 1, \"loss\": 2.5}\n{\"step\": 2, \"loss\": 2.25}\n");
+    write_bytes(workplace() / (name + std::string("/metrics.jsonl")),
+                "{\"step\": 1, \"loss\": 2.5}\n{\"step\": 2, \"loss\": 2.25}\n");
     runs += in_quotes(name) + " ";
   }
   for (const char* script :
