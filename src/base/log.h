@@ -11,7 +11,8 @@ namespace octet::log {
 
 /// Who this process is. Set once after MPI is up; rank 0 prints information, every rank prints warnings and errors,
 /// those of other ranks with "[rank N host]" in front. Lines go to standard error except `out`, which is for results:
-/// "2026-11-27 12:00:00 I TEXT", with the local time and I, W or E.
+/// "2026-11-27 12:00:00 I TEXT", with the local time and I, W or E. Control characters but line breaks and tabs are
+/// spelled out, so that what came from others' files commands no terminal (printable.h).
 void set_identity(int rank, int ranks, std::string host);
 int rank();
 /// The host that set_identity was told; before that, what the system calls this machine. Takes no lock.
