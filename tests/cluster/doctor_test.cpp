@@ -302,6 +302,14 @@ TEST(Doctor, DmaBufTakesThePlaceOfPeermem) {
             "ok: dma-buf: open kernel modules, Linux 5.15.0\n");
 }
 
+/// As chronyd says it before it has a server, with an offset of nothing.
+TEST(Doctor, AClockWithoutATimeServer) {
+  const std::string tracking =
+      "System time     : 0.000000000 seconds fast of NTP time\nLeap status     : Not synchronised\n";
+  EXPECT_EQ(Changed().with("commands/chronyc", tracking).check("clock", nullptr),
+            "warning: chronyd has no time server\n");
+}
+
 TEST(Doctor, TheClockBySystemd) {
   EXPECT_EQ(Changed().without("commands/chronyc").with("commands/timedatectl", "yes").check("clock", nullptr),
             "ok: kept by a time server\n");
