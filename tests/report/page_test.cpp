@@ -36,6 +36,9 @@ TEST(Series, HoldsTheStepsAtWhichSomethingWasMeasured) {
   EXPECT_EQ(validation.values, std::vector<double>{1.25});
   EXPECT_EQ(series_of(metrics, quantity("memory", "")).values[1], 1.5);
   EXPECT_TRUE(series_of(metrics, quantity("mfu", "")).steps.empty());
+  metrics[2].interval_steps = 4;
+  metrics[2].data_seconds = 2;  // of all four
+  EXPECT_EQ(series_of(metrics, quantity("data_time", "")).values[2], 0.5);
 }
 
 TEST(Series, EveryQuantityStandsInAPlot) {
@@ -58,6 +61,7 @@ TEST(Difference, IsTheMeanOfAWindowWithItsStandardError) {
   EXPECT_NEAR(d.means[100], 0.2, 1e-12);
   // Four of 0.1 and four of 0.3: the variance of a sample is 8/7 of 0.01.
   EXPECT_NEAR(d.errors[100], std::sqrt(0.01 * 8 / 7 / 8), 1e-12);
+  EXPECT_EQ(loss_difference(first, run, 2000).steps, d.steps) << "steps that both logged";
   EXPECT_LE(loss_difference(run, first, 100).steps.size(), 100u);
   EXPECT_TRUE(loss_difference(run, {first.begin(), first.begin() + 10}, 100).steps.empty());
   run[100].loss = nan;
@@ -164,6 +168,7 @@ TEST(Summary, SaysWhatWasTrainedAndWhatCameOut) {
   run.metrics[5].mfu = 41.26;
   run.metrics.back().passes = {0.256, 4.5};
   run.metrics[6].mfu = 40;
+  run.metrics[6].memory_bytes = std::int64_t{3} << 30;
   run.discarded = {metrics_of(900, 1, 0)};
   EXPECT_EQ(value(run, "State"), "failed, exit code 77");
   EXPECT_EQ(value(run, "Steps"), "1,100 of 2,000");
@@ -176,6 +181,7 @@ TEST(Summary, SaysWhatWasTrainedAndWhatCameOut) {
   EXPECT_EQ(value(run, "Throughput, with pauses"), "50 tokens/s");
   EXPECT_EQ(value(run, "Throughput, training alone"), "100 tokens/s");
   EXPECT_EQ(value(run, "Best MFU"), "41.3 %");
+  EXPECT_EQ(value(run, "Memory, peak"), "3.00 GiB");
   EXPECT_EQ(value(run, "Restarts"), "2, 1 of them at a step that is not known; 1 logged step done again");
   EXPECT_EQ(value(run_with({{"precision", "bf16"}, {"parallel.tp", "1"}}), "Layout"), "one rank");
   EXPECT_EQ(value(run_with({{"precision", "bf16"}}), "Precision"), "bf16");
