@@ -302,6 +302,20 @@ TEST(Doctor, DmaBufTakesThePlaceOfPeermem) {
             "ok: dma-buf: open kernel modules, Linux 5.15.0\n");
 }
 
+TEST(Doctor, SpaceForCheckpoints) {
+  const auto with_gib = [](double gib) {
+    return Changed()
+        .with("commands/df",
+              fmt::format("Filesystem 1024-blocks Used Available Capacity Mounted on\nx 1 1 {:.0f} 1% /runs\n",
+                          gib * 1024 * 1024))
+        .check("storage.space", nullptr);
+  };
+  EXPECT_EQ(with_gib(0.9).substr(0, 4), "bad:");
+  EXPECT_EQ(with_gib(1).substr(0, 8), "warning:");
+  EXPECT_EQ(with_gib(19.9).substr(0, 8), "warning:");
+  EXPECT_EQ(with_gib(20).substr(0, 3), "ok:");
+}
+
 /// As chronyd says it before it has a server, with an offset of nothing.
 TEST(Doctor, AClockWithoutATimeServer) {
   const std::string tracking =
