@@ -309,7 +309,7 @@ if ((!list)) && [[ -z $only ]] && chrt --idle 0 true 2>/dev/null; then
   ((${#later[@]} == 0)) || build_beside "${later[@]}"
 fi
 # Programs of one process, and of one rank, are run beside the longest of them, those of several ranks alone.
-program_beside octet-test-jobs cpu 600 env OMP_NUM_THREADS=1 "$bins/cpu/bin/octet-test-jobs"
+program_beside octet-test-jobs cpu 900 env OMP_NUM_THREADS=1 "$bins/cpu/bin/octet-test-jobs"
 for room in $(rooms); do is_mpi "$room" || [[ $room == jobs ]] || run_room "$room" cpu 600; done
 for room in $(rooms); do [[ ! " $(ranks_of "$room") " =~ ' 1 ' ]] || ! is_mpi "$room" || run_room "$room" cpu 600 1; done
 collect octet-test-jobs
