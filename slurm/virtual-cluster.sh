@@ -29,7 +29,10 @@ PATH=$PATH:/usr/sbin:/sbin
 fail() { echo "virtual-cluster.sh: $1" >&2 && exit "${2:-70}"; }
 
 # The name of the folder can be guessed, and what another user has put there would be run.
-[[ ! -e $folder && ! -L $folder ]] || [[ -O $folder && ! -L $folder ]] || fail "$folder is not yours; name another folder in OCTET_CLUSTER" 64
+check_folder() {
+  [[ ! -L $folder ]] || fail "$folder is a symbolic link; name a folder in OCTET_CLUSTER" 64
+  [[ ! -e $folder || -O $folder ]] || fail "$folder is not yours; name another folder in OCTET_CLUSTER" 64
+}
 
 # CPUs of a node: made up, or those of this machine, which is what can be bound to.
 cpus_of_nodes() {
@@ -42,7 +45,9 @@ write_config() {
   cpus=$(cpus_of_nodes "$affinity")
   ((!affinity)) || plugin=affinity
   # Nobody else may come in: munge would take another user's job for one of the daemons' user, who runs them all.
-  mkdir -p "$(dirname "$folder")" && mkdir -m 700 "$folder" && mkdir "$folder"/{state,log}
+  mkdir -p "$(dirname "$folder")"
+  mkdir -m 700 "$folder" || fail "$folder cannot be made, or somebody has made it meanwhile"
+  mkdir "$folder"/{state,log}
   cat >"$SLURM_CONF" <<CONF
 ClusterName=virtual
 SlurmctldHost=$(hostname)(127.0.0.1)
@@ -216,6 +221,7 @@ end() {
   rm -rf "$folder"
 }
 
+[[ ${1:-} == -h || ${1:-} == --help ]] || check_folder
 case ${1:-} in
   start) shift && start "$@" ;;
   stop) stop ;;

@@ -93,7 +93,8 @@ def together(m, found_by):
     and of several the last; what it lacks is of the last build that has it. `found_by`: {name: function of a build (None:
     the last that has it) that gives an entry or None}. Returns {name: entry}."""
     shown = set(m.commits)
-    there = {build: sum(bool(find(build)) for find in found_by.values()) for _, _, build in m.of_build}
+    builds = dict.fromkeys(build for _, _, build in m.of_build)
+    there = {build: sum(bool(find(build)) for find in found_by.values()) for build in builds}
     m.commits = shown  # without those that were only looked at
     fullest = max(reversed(there), key=there.get, default=None)  # the first of equals
     return {name: find(fullest) or find(None) for name, find in found_by.items()}

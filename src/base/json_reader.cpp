@@ -67,7 +67,7 @@ std::vector<std::pair<std::string, JsonReader>> JsonReader::members() const {
 void JsonReader::finish() const {
   for (const auto& [key, value] : value_->items()) {
     if (std::ranges::find(asked_, key) != asked_.end()) continue;
-    throw usage_error(room_, "{}: unknown key {}; expected one of {}", where_, cut_off(key, most_of_a_value),
+    throw usage_error(room_, "{}: unknown key {}; expected one of {}", where_, readable(cut_off(key, most_of_a_value)),
                       fmt::join(asked_, ", "));
   }
 }

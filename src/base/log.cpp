@@ -141,7 +141,7 @@ std::vector<std::string> SharedWarnings::take() {
 
 namespace {
 
-/// What printable() spells out, without memory for it: each byte is a question mark.
+/// What printable() spells out, without memory for it: each byte is a question mark. Bytes that are no UTF-8 stay.
 void mask(char* text, std::size_t size) noexcept {
   for (std::size_t i = 0; i < size; ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);

@@ -9,8 +9,9 @@ namespace octet {
 /// current directory, share/octet beside the folder of the installed program, the source tree; each with `path` behind.
 std::vector<std::string> shared_folders(const std::string& path);
 
-/// The same without the current directory: for what becomes a part of a program, which is to be of this version, and of
-/// nobody who has made a folder of that name where a user works.
+/// The same without the current directory: for the body of a job's script, which is to be of this version, and of
+/// nobody who has made a folder of that name where a user works. (Profiles of clusters may stand there:
+/// docs/clusters.md.)
 std::vector<std::string> installed_folders(const std::string& path);
 
 /// The first file of that path ("configs/clusters/local.yaml") in these folders, as an absolute path; empty if none has

@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <set>
+#include <vector>
 
 #include "src/base/error.h"
 #include "src/base/json_reader.h"
@@ -137,11 +139,18 @@ void PartFolder::set_joined(const PartCounts& counts) const {
 
 void PartFolder::remove() {
   // With making.json the folder can be told from the user's, and with joined.json it goes on from here.
-  if (files_.remove_files({"making.json", "joined.json"}).empty() && files_.remove_files({"making.json"}).empty()) {
-    files_.remove_files();
+  std::vector<std::string> stay;
+  for (const std::set<std::string>& last : {std::set<std::string>{"making.json", "joined.json"}, {"making.json"}, {}}) {
+    if (stay.empty()) stay = files_.remove_files(last);
+  }
+  if (!stay.empty()) {
+    const char* const why = std::strerror(errno);
+    log::warning("{}/{}: cannot be removed: {}; nothing in {} is needed for the tokens any more", path_, stay.front(),
+                 why, path_);
+    return;
   }
   if (files_.remove_folder()) return;
-  const char* why = std::strerror(errno);
+  const char* const why = std::strerror(errno);
   log::warning(
       "{}: cannot be removed: {}; nothing in it is needed for the tokens any more, and what octet prepare did "
       "not write there stays",

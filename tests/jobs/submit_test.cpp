@@ -413,9 +413,16 @@ TEST_F(Submit, StatusCancelAndLogs) {
   const CommandResult cancelled = submit("cancel " + directory);
   EXPECT_EQ(cancelled.exit_code, 0) << cancelled.all();
   expect_in("scancel 101 102\n", read("calls"));
+  expect_in(fmt::format("job 105 has the name of this run's jobs and another script ({}/other.sh): ", fake.path()),
+            cancelled.err);
+  EXPECT_EQ(lines_with("another script", cancelled.err), 2) << cancelled.err;
+  // Submitted through a pipe, and with arguments behind the script.
+  write_bytes(fake / "queue",
+              fmt::format("101|RUNNING, |{0}|(null)\n102|PENDING, |{0}|{1}/job.sh --more\n", name, file("")));
+  expect_in("cancelled 101, 102", submit("cancel " + directory).out);
   std::filesystem::remove(fake / "queue");
   expect_in("no job of", submit("cancel " + directory).out);
-  EXPECT_EQ(lines_with("scancel", read("calls")), 1);
+  EXPECT_EQ(lines_with("scancel", read("calls")), 2);
 
   // What goes to Slurm's programs is a number.
   write_bytes(file("jobs.jsonl"),

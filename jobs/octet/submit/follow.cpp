@@ -200,6 +200,15 @@ int run_status(const std::vector<std::string>& arguments) {
   return static_cast<int>(answered);
 }
 
+/// A site may submit a copy of the script.
+void tell_of_namesakes(const Queue& queue) {
+  for (const QueuedJob& job : queue.namesakes) {
+    log::warning(
+        "job {} has the name of this run's jobs and another script ({}): if it is the run's, `scancel {}` ends it",
+        job.id, readable(job.text), job.id);
+  }
+}
+
 int run_cancel(const std::vector<std::string>& arguments) {
   std::string path;
   po::options_description options("options");
@@ -208,6 +217,7 @@ int run_cancel(const std::vector<std::string>& arguments) {
   const SubmittedRun run = open_run(path);
   const Queue queue = ask_queue(run, slurm_patience);
   if (!queue.answer.is_there()) throw not_cancelled(run, queue.answer);
+  tell_of_namesakes(queue);
   std::vector<std::string> jobs;
   for (const QueuedJob& job : queue.jobs) jobs.push_back(job.id);
   if (jobs.empty()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 
 #include "src/base/error.h"
@@ -13,21 +14,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Says whether a script is the run's, or was before the run's directory was moved: then nothing is there any more. In
-/// another directory it is of another run, as where this one is a copy, or no run's at all.
-bool is_script_of(const SubmittedRun& run, const fs::path& script) {
+/// Says whether a command that squeue shows is the run's script, or was before the run's directory was moved: then
+/// nothing is there any more. In another directory it is of another run, as where this one is a copy, or no run's at
+/// all. Of what came through a pipe, as some sites' sbatch has it, Slurm does not know.
+bool is_script_of(const SubmittedRun& run, const std::string& command) {
+  if (command.empty() || command == "(null)") return true;
+  const std::size_t arguments = command.find("/job.sh ");
+  const fs::path script = command.substr(0, arguments == std::string::npos ? arguments : arguments + 7);
   std::error_code error;
   return script.filename() == "job.sh" &&
          (!fs::exists(script, error) || fs::equivalent(script.parent_path(), run.path, error));
 }
 
-/// Says whether a job with "NAME|SCRIPT" is of the run: it has a name of one of its jobs, and the run's script. The
+/// The command of a job with "NAME|COMMAND" that has a name of one of the run's jobs; nothing for another name. The
 /// names alone are compared, since squeue refuses the numbers of jobs that it has forgotten, does not know those that a
 /// job's script has submitted itself, and takes a name with a comma, which older runs have, for two.
-bool is_of(const SubmittedRun& run, const std::string& text) {
-  return std::ranges::any_of(run.jobs, [&](const JobRecord& job) {
-    return text.starts_with(job.name + "|") && is_script_of(run, text.substr(job.name.size() + 1));
-  });
+std::optional<std::string> command_of_namesake(const SubmittedRun& run, const std::string& text) {
+  for (const JobRecord& job : run.jobs) {
+    if (text.starts_with(job.name + "|")) return text.substr(job.name.size() + 1);
+  }
+  return std::nullopt;
 }
 
 /// The directory that a job was submitted for, as far as its record says it.
@@ -83,13 +89,17 @@ SubmittedRun open_run(const std::string& path, bool by_hand) {
 }
 
 Queue ask_queue(const SubmittedRun& run, double seconds) {
-  Queue queue{{},
-              ask_controller({"squeue", "--me", "--noheader", "--format=%i|%T, %M of %l, %D nodes %R|%j|%o"}, seconds)};
+  Queue queue{.answer = ask_controller({"squeue", "--me", "--noheader", "--format=%i|%T, %M of %l, %D nodes %R|%j|%o"},
+                                       seconds)};
   std::istringstream lines(queue.answer.out);
   for (std::string line; std::getline(lines, line);) {
     const std::size_t id = line.find('|'), text = line.find('|', id + 1);
-    if (text == std::string::npos || !is_of(run, line.substr(text + 1))) continue;
-    queue.jobs.push_back({line.substr(0, id), line.substr(id + 1, text - id - 1)});
+    if (text == std::string::npos) continue;
+    const auto command = command_of_namesake(run, line.substr(text + 1));
+    if (!command) continue;
+    const bool is_its_own = is_script_of(run, *command);
+    (is_its_own ? queue.jobs : queue.namesakes)
+        .push_back({line.substr(0, id), is_its_own ? line.substr(id + 1, text - id - 1) : *command});
   }
   return queue;
 }

@@ -33,8 +33,10 @@ struct QueuedJob {
 
 /// What Slurm said of the run's jobs.
 struct Queue {
-  std::vector<QueuedJob> jobs;
-  SlurmAnswer answer;
+  std::vector<QueuedJob> jobs{};
+  /// With a name of one of the run's jobs and another script, which is their text: it is not known whose they are.
+  std::vector<QueuedJob> namesakes{};
+  SlurmAnswer answer{};
 };
 
 /// Asks squeue for the jobs of the run; it has so many seconds.

@@ -5,6 +5,7 @@
 
 #include "src/base/files.h"
 #include "src/base/json_reader.h"
+#include "src/base/log.h"
 
 namespace octet {
 namespace {
@@ -34,8 +35,12 @@ void read_id(const JsonReader& config, const char* key, const HasId& has_id, std
   if (id || !config.has(key)) return;
   const JsonReader value = config.at(key);
   const JsonReader first = value.is_list() && value.size() > 0 ? value.element(0) : value;
-  id = static_cast<std::int32_t>(first.integer(std::int64_t{0}, INT32_MAX));
-  if (!has_id(*id)) throw first.refuse("the id of a token of the tokenizer beside it");
+  const auto said = static_cast<std::int32_t>(first.integer(std::int64_t{0}, INT32_MAX));
+  if (has_id(said)) {
+    id = said;
+  } else {  // as where a model's file has stayed beside a tokenizer of one's own
+    log::warning("{}; it is left out", first.refuse("the id of a token of the tokenizer beside it").what());
+  }
 }
 
 template <typename Names>
