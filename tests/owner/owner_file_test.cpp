@@ -108,6 +108,7 @@ TEST(ClaimDirectory, OfSeveralAtOnceOneWins) {
     std::latch ready(many);
     std::atomic<int> won = 0, refused = 0;
     std::vector<std::thread> threads;
+    threads.reserve(many);
     for (int i = 0; i < many; ++i) {
       threads.emplace_back([&, i] {
         ready.arrive_and_wait();
