@@ -52,7 +52,7 @@ std::string on_terminal(const Use& use) {
   const int program = open(ptsname(terminal), O_RDWR | O_NOCTTY);
   const int before = dup(STDOUT_FILENO);
   dup2(program, STDOUT_FILENO);
-  const std::string text = use();
+  std::string text = use();
   dup2(before, STDOUT_FILENO);
   for (const int file : {before, program, terminal}) close(file);
   return text;
