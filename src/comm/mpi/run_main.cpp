@@ -1,10 +1,14 @@
+#include <fcntl.h>
 #include <mpi.h>
+#include <spawn.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <thread>
 
@@ -38,6 +42,24 @@ int fail(const MpiRuntime& runtime, ExitCode code, const char* message, bool agr
   abort_job(static_cast<int>(code));
 }
 
+/// Ends this process alone, without MPI. hydra exits with 1, whatever the processes' codes are, where it sees that a
+/// process is gone before it sees that its PMI socket is closed (the order is chance). So somebody else has the socket
+/// open for the second in which all ranks end.
+[[noreturn]] void end_without_mpi(int exit_code) {
+  std::array<char, 6> name{"sleep"};
+  std::array<char, 2> seconds{"2"};
+  std::array<char*, 3> arguments{name.data(), seconds.data(), nullptr};
+  posix_spawn_file_actions_t files;
+  const char* const socket = std::getenv("PMI_FD");
+  if (socket != nullptr && posix_spawn_file_actions_init(&files) == 0) {
+    for (int file = STDOUT_FILENO; file < 1024; ++file) fcntl(file, F_SETFD, FD_CLOEXEC);
+    posix_spawn_file_actions_adddup2(&files, std::atoi(socket), STDIN_FILENO);
+    pid_t holder = 0;
+    posix_spawnp(&holder, name.data(), &files, nullptr, arguments.data(), environ);
+  }
+  _exit(exit_code);
+}
+
 /// All ranks have done what they came for. MPICH 4.0 over UCX hangs in MPI_Finalize where one rank comes later than the
 /// others (over TCP in every second run of two ranks that do not wait for each other), and does so now and then where
 /// all come at once. So the ranks meet before, and one that is not through soon after ends without.
@@ -53,7 +75,7 @@ void end_even_if_mpi_hangs(int exit_code) {
       std::this_thread::sleep_for(seconds_for_finalize);
       log::warning("MPI_Finalize has not ended within {} s; all is done, and this process ends without it",
                    seconds_for_finalize.count());
-      _exit(exit_code);
+      end_without_mpi(exit_code);
     }).detach();
   } catch (const std::exception&) {  // no thread: then it is left to MPI
   }

@@ -134,9 +134,9 @@ class AllTest(ScriptTest):
     def test_list_says_what_is_there(self):
         self.all("--only", "kernels")
         text = self.all("--list", "--minutes", "10")[1]
-        self.assertRegex(text, r"(?m)^kernels +50 s +PASSED ")
+        self.assertRegex(text, r"(?m)^kernels +\d+ s +PASSED ")
         self.assertRegex(text, r"(?m)^training +\d+ s +1 ")
-        self.assertRegex(self.all("--list", "--minutes", "10", OCTET_BIN="/nowhere")[1], r"(?m)^kernels +50 s +1 ")
+        self.assertRegex(self.all("--list", "--minutes", "10", OCTET_BIN="/nowhere")[1], r"(?m)^kernels +\d+ s +1 ")
 
 
 class PlanTest(unittest.TestCase):
