@@ -24,8 +24,8 @@ class Part:
 #   for which.
 # - gains: float8 against bf16 with a quarter of the optimizer, as on a cluster; Octet's rows are enough for a gain, so
 #   that three models take little more than one beside PyTorch. evaluate: what a trained model says.
-# - steps-1.8b: a whole model, beside PyTorch's. gemm-ways: what bf16 and fewer multiprocessors do to GEMMs alone. gemm-adding:
-#   without these a block cannot be taken apart into its ops.
+# - steps-1.8b: a whole model, with these options and without, beside PyTorch's. gemm-ways: what bf16 and fewer
+#   multiprocessors do to GEMMs alone. gemm-adding: without these a block cannot be taken apart into its ops.
 # - memory, gemm, resume, memcheck, choices, recipes, ranks: worked or were measured before, some at 66a4f65. Variations
 #   last.
 # Seconds are from the dates and logs of docs/gpu-results/h100-2026-11-26.jsonl and of the files of the 27th (one H100,
@@ -45,17 +45,18 @@ PARTS = (
     Part("gains", 120, "float8 against bf16 in steps of 4 micro-batches, blocks of all sizes",
          rows=r"^octet:step/(8b|70b|405b-tp4)/(bf16|float8)/\d+-blocks/4-micro-batches$"),
     Part("evaluate", 20, "octet-evaluate's losses and octet generate's text against the CPU's", "evaluate.sh"),
-    Part("steps-1.8b", 105, "steps of the whole 1.8B model", rows=r":step/1\.8b/(bf16|float8)/\d+-blocks$"),
+    Part("steps-1.8b", 130, "steps of the whole 1.8B model, likewise",
+         rows=r":step/1\.8b/(bf16|float8)/\d+-blocks(/bf16-gradients)?(/beside-true)?$"),
     Part("gemm-ways", 60, "why GEMMs are slower, one thing changed at a time; gradients with fast accumulation, and in bf16; those "
          "that leave room for an update", rows=r":gemm/.*/(ways|fast|bf16-gradients|\d+-multiprocessors)$"),
     Part("gemm-adding", 25, "GEMMs that add to their output, for where the time of a block goes", rows=r":gemm/.*/add$"),
     Part("memory", 65, "copy rate, memory-bound kernels, attention, the start", rows=r":(copy$|kernel/|attention/|start/)"),
     Part("gemm", 100, "GEMMs of all shapes in bf16 and fp8, beside PyTorch's", rows=r":gemm/[^/]+/\w+/(bf16|fp8)$"),
-    Part("choices", 50, "steps of 8B and 70B blocks with algorithms of the heuristic, and with fast accumulation everywhere",
-         rows=r":step/(8b|70b)/.*/(heuristic|fast-all)$"),
     Part("recipes-8b", 55, "steps of 8B blocks in the other recipes", rows=r":step/8b/float8-"),
     Part("resume", 20, "killed and resumed to the bit: bf16, float8", "resume.sh"),
     Part("memcheck", 100, "kernels' addresses, by compute-sanitizer", "sanitize.sh", ("--tools", "memcheck")),
+    Part("choices", 50, "steps of 8B and 70B blocks with algorithms of the heuristic, and with fast accumulation everywhere",
+         rows=r":step/(8b|70b)/.*/(heuristic|fast-all)$"),
     Part("ranks", 210, "2 and 4 ranks over NCCL on one GPU", "ranks.sh"),
     Part("racecheck", 300, "kernels' shared memory", "sanitize.sh", ("--tools", "racecheck")),
     Part("gemm-casts", 120, "GEMMs behind the casts of their operands, and those of the other recipes",

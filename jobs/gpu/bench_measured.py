@@ -90,29 +90,35 @@ def block_seconds(m, by, model, precision, micro_batches=1, gradients=None, besi
 
 def together(m, found_by):
     """What is to be compared, of one build, since two calls may have met different cards: that of which most is there,
-    and of several the last; what it lacks is of the last build that has it. `found_by`: {name: function of a build (None:
-    the last that has it) that gives an entry or None}. Returns {name: entry}."""
+    and of several the last; what it lacks is of the last build that has it. `found_by`: {name: function of build=None (that
+    of the last which has it) that gives an entry or None}. Returns {name: entry}."""
     shown = set(m.commits)
     builds = dict.fromkeys(build for _, _, build in m.of_build)
-    there = {build: sum(bool(find(build)) for find in found_by.values()) for build in builds}
+    there = {build: sum(bool(find(build=build)) for find in found_by.values()) for build in builds}
     m.commits = shown  # without those that were only looked at
     fullest = max(reversed(there), key=there.get, default=None)  # the first of equals
-    return {name: find(fullest) or find(None) for name, find in found_by.items()}
+    return {name: find(build=fullest) or find() for name, find in found_by.items()}
 
 
-def torch_block(m, octet, model, precision, micro_batches=1):
-    """A block of PyTorch's to compare Octet's with: of the same build, which is of the same call or the same day, where
-    there is one."""
-    same = octet and block_seconds(m, "torch", model, precision, micro_batches, build=octet["build"])
-    return same or block_seconds(m, "torch", model, precision, micro_batches)
-
-
-def whole_seconds(m, by, model, precision, micro_batches, build=None):
+def whole_seconds(m, by, model, precision, micro_batches=1, build=None, **options):
+    """The same of a model that is measured whole. `options`: of bench_rows.step."""
     layers = MODELS[model]["layers"]
-    found = m.get(by, bench_rows.step(model, precision, layers, micro_batches)["row"], build)
+    found = m.get(by, bench_rows.step(model, precision, layers, micro_batches, **options)["row"], build)
     if found is None:
         return None
     return {"seconds": found["seconds"] / micro_batches, "memory": found.get("memory_bytes"), "blocks": layers, "build": found["commit"]}
+
+
+def seconds_of(m, by, model, *arguments, **options):
+    """Of a block, or of the whole model where that is what is measured."""
+    return (block_seconds if model in STACKS else whole_seconds)(m, by, model, *arguments, **options)
+
+
+def torch_seconds(m, octet, model, precision, micro_batches=1):
+    """PyTorch's to compare Octet's with: of the same build, which is of the same call or the same day, where there is
+    one."""
+    same = octet and seconds_of(m, "torch", model, precision, micro_batches, build=octet["build"])
+    return same or seconds_of(m, "torch", model, precision, micro_batches)
 
 
 def step_entries(m, model, micro_batches):

@@ -141,7 +141,7 @@ def groups(memory=80e9):
     for (name, precision, micro_batches), rows in by_run.items():
         label = f"step/{name}/{precision}" + (f"/{micro_batches}" if micro_batches > 1 else "")
         out += [(label, "octet", rows), (label, "torch", rows)]
-        if micro_batches == 1 and name in STACKS:
+        if micro_batches == 1:
             out.append((f"{label}/bf16-gradients", "octet", [narrow_step(row) for row in rows]))
     return out + [("step/choices", "octet", choice_step_rows(memory)), ("step/recipes", "octet", recipe_step_rows(memory)),
                   ("step/graphs", "octet", graph_step_rows(memory)), ("step/beside", "octet", beside_step_rows(memory)), ("start", "octet", [start_row()])]

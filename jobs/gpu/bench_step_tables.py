@@ -4,7 +4,7 @@ import functools
 import re
 
 import bench_rows
-from bench_measured import block_seconds, percent, ratio, step_entries, table, together, torch_block
+from bench_measured import block_seconds, percent, ratio, seconds_of, step_entries, table, together, torch_seconds
 from bench_rows import MODELS, PRECISIONS, STACKS, TOKENS
 
 # fp8 over bf16 and tokens/s a GPU in bf16 and fp8, as published for PyTorch FSDP2 with torchao float8 on 128 to 512
@@ -28,7 +28,7 @@ def recipe_steps(m):
     rows = []
     for model in STACKS:
         labels = PRECISIONS + [bench_rows.label_of("float8", r) for r in bench_rows.RECIPES]
-        found = together(m, {label: lambda build, label=label: block_seconds(m, "octet", model, label, build=build) for label in labels})
+        found = together(m, {label: functools.partial(block_seconds, m, "octet", model, label) for label in labels})
         seconds = {label: entry and entry["seconds"] for label, entry in found.items()}
         for recipe in bench_rows.RECIPES:
             mine = seconds[bench_rows.label_of("float8", recipe)]
@@ -74,13 +74,16 @@ def steps(m, micro_batches):
 
 
 def narrow_gradients(m):
-    """Of each stack a block with its weights' gradients in bf16, beside the same with fp32 and PyTorch's, which are bf16."""
+    """Of each stack a block, and the 1.8B model whole, with weights' gradients in bf16, beside the same with fp32 and
+    PyTorch's, which are bf16."""
     rows = []
     for precision in reversed(PRECISIONS):
-        for model in STACKS:
-            block = functools.partial(block_seconds, m, model=model, precision=precision)
-            narrow, wide, torch = together(m, {name: lambda build, options=options: block(build=build, **options) for name, options in (
-                ("narrow", {"by": "octet", "gradients": "bf16"}), ("wide", {"by": "octet"}), ("torch", {"by": "torch"}))}).values()
+        for model in [*STACKS, "1.8b"]:
+            if not any(row.startswith(f"step/{model}/{precision}/") and row.endswith("-blocks/bf16-gradients") for _, row in m.results):
+                continue
+            narrow, wide, torch = together(m, {name: functools.partial(seconds_of, m, by, model, precision, **options)
+                                               for name, by, options in (("narrow", "octet", {"gradients": "bf16"}),
+                                                                         ("wide", "octet", {}), ("torch", "torch", {}))}).values()
             if not narrow:
                 continue
             ms = lambda e: f"{e['seconds'] * 1e3:.2f}" if e else "-"
@@ -90,7 +93,8 @@ def narrow_gradients(m):
         return ""
     return "### Training step with gradients of weights in bf16, one block\n\n" + table(
         ["model", "precision", "ms", "ms, gradients in fp32", "ms, PyTorch", "GiB", "GiB, gradients in fp32",
-         "speed relative to fp32", "Octet / PyTorch"], rows) + "\n`parallel.gradient_wire: bf16`, one micro-batch a step.\n\n"
+         "speed relative to fp32", "Octet / PyTorch"], rows) + "\n`parallel.gradient_wire: bf16`, one micro-batch a step." + (
+            " 1.8b is the whole model.\n\n" if any(row[0] == "1.8b" for row in rows) else "\n\n")
 
 
 def updates_beside(m):
@@ -103,7 +107,7 @@ def updates_beside(m):
             if not mine:
                 continue
             without = block_seconds(m, "octet", model, precision, gradients=gradients, build=mine["build"])
-            torch = torch_block(m, mine, model, precision)
+            torch = torch_seconds(m, mine, model, precision)
             rows.append([model, precision, gradients or "fp32", n or "default"] +
                         [f"{e['seconds'] * 1e3:.2f}" if e else "-" for e in (mine, without, torch)] +
                         [ratio(without and without["seconds"], mine["seconds"], 3), ratio(torch and torch["seconds"], mine["seconds"])])

@@ -163,10 +163,11 @@ def graph_step_rows(memory):
 
 def beside_step_rows(memory):
     """The stacks of one micro-batch again with the update beside the next forward pass, with gradients in fp32 and in
-    bf16; those of 70B with four micro-batches too; and the higher ones of 8B and 70B, with gradients in bf16, with it on
-    other numbers of multiprocessors, and with GEMMs that are chosen for the whole GPU: Octet's alone."""
+    bf16; the 1.8B model in float8 with them in bf16; the stacks of 70B with four micro-batches too; and the higher ones
+    of 8B and 70B, with gradients in bf16, with it on other numbers of multiprocessors, and with GEMMs that are chosen for the whole GPU: Octet's alone."""
     rows = [step(model, precision, n, gradients=gradients, beside="true") for gradients in ("bf16", None)
             for model in STACKS for precision in reversed(PRECISIONS) for n in (1, tallest(model, memory))]
+    rows.append(step("1.8b", "float8", MODELS["1.8b"]["layers"], gradients="bf16", beside="true"))
     rows += [step("70b", precision, n, 4, beside="true") for precision in reversed(PRECISIONS) for n in (1, tallest("70b", memory))]
     both = lambda model, precision, **choice: step(model, precision, tallest(model, memory), gradients="bf16", beside="true", **choice)
     for model in ("8b", "70b"):

@@ -58,6 +58,10 @@ class TableTest(unittest.TestCase):
         with_both = [self.result("octet", step("70b", "float8", n, gradients="bf16", beside="true"), 0.01 + n * 0.039) for n in (1, 3)]
         self.assertEqual(self.aims(bench_table.render(results + with_both))["the same with both (70b, float8)"], ["1.26", "1.25", "yes"])
         self.assertEqual(aims["1.8b whole, float8: speed relative to PyTorch"], ["1.22", "1.22", "yes"])
+        whole_with = self.result("octet", step("1.8b", "float8", 24, gradients="bf16"), 0.095)
+        text = bench_table.render(results + [whole_with])
+        self.assertEqual(self.aims(text)["the same with gradients in bf16 (1.8b, float8)"], ["1.28", "1.22", "yes"])
+        self.assertIn("| 1.8b | float8 | 95.00 | 100.00 | 121.60 | - | - | 1.053 | 1.28 |", text)
         gains = [aims[f"a block of {model}, 4 micro-batches: speed of float8 relative to bf16"] for model in bench_rows.STACKS]
         self.assertEqual(gains, [["1.40", "1.40", "yes"], ["1.59", "1.60", "**no**"], ["1.66", "1.64", "yes"]])
         beside = [self.result("octet", step("70b", p, n, 4, beside="true"), 0.02 + n * 0.03 * slower) for n in (1, 3)
