@@ -46,6 +46,22 @@ void refuse_inputs_in(const std::string& parts, const InputFiles& input) {
   }
 }
 
+void refuse_inputs_as_outputs(const Outputs& outputs, TokenizerKind tokenizer, const InputFiles& input) {
+  for (const std::string& prefix : {outputs.kept, outputs.held_out}) {
+    if (prefix.empty()) continue;
+    const auto [bin, idx] = token_file_paths(prefix);
+    for (const fs::path written : {bin, idx, data_facts_path(prefix), tokenizer_copy_path(prefix, tokenizer)}) {
+      for (const InputFile& file : input.files) {
+        std::error_code failed;
+        const fs::path read(file.path);
+        if (read.filename() != written.filename() || !fs::equivalent(read, written, failed)) continue;
+        throw usage_error("corpus", "{} is an input, and an output would take its place: take another --output",
+                          file.path);
+      }
+    }
+  }
+}
+
 TokenizerIdentity identity_of(const TokenizerInfo& info) {
   const auto kind = value_named<TokenizerKind>(info.kind);
   if (!kind) throw internal_error("corpus", "a tokenizer of kind {}", info.kind);

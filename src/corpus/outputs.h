@@ -26,6 +26,10 @@ void refuse_existing(const Outputs& outputs);
 /// Usage error where a file of the input lies in the folder in which the parts of the output are made.
 void refuse_inputs_in(const std::string& parts, const InputFiles& input);
 
+/// Usage error where a file of the input would be replaced by one of the outputs, with their facts and the tokenizer's
+/// copies.
+void refuse_inputs_as_outputs(const Outputs& outputs, TokenizerKind tokenizer, const InputFiles& input);
+
 /// What data files keep of the tokenizer.
 TokenizerIdentity identity_of(const TokenizerInfo& info);
 

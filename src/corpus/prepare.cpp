@@ -60,6 +60,7 @@ class Preparation {
   PrepareReport run() {
     const InputFiles input = find_input_files(options_.inputs);
     refuse_inputs_in(PartFolder::path_of(outputs_.kept), input);
+    refuse_inputs_as_outputs(outputs_, identity_.kind, input);
     plan_ = plan_input(input, options_.format, options_.part_bytes, options_.part);
     say_what_comes(input);
     report_.files = plan_.files;

@@ -116,6 +116,20 @@ TEST_F(Prepare, ANameOfAFileIsOneLineOfTheLog) {
   EXPECT_HAS(testing::internal::GetCapturedStderr(), "text/.b\\n2026-01-01 00:00:00 W forged\\x1b[2J\n");
 }
 
+TEST_F(Prepare, RefusesAnInputThatAnOutputWouldReplace) {
+  for (const char* name : {"x.bin", "x.idx", "x.data.json", "x-holdout.bin"}) {
+    const std::string input = folder_ / (std::string("out/") + name);
+    write_bytes(input, "text");
+    PrepareOptions o = options(std::string("out/../out/") + name);
+    o.holdout = 0.5;
+    o.overwrite = true;
+    EXPECT_HAS(error_of([&] { prepare(o); }),
+               std::string(name) + " is an input, and an output would take its place: take another --output");
+    EXPECT_EQ(read_bytes(input), "text");
+    fs::remove(input);
+  }
+}
+
 TEST_F(Prepare, RefusesInputsWithoutText) {
   fs::create_directory(folder_ / "nothing");
   write_bytes(folder_ / "empty.txt", "");
