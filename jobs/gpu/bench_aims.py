@@ -96,7 +96,7 @@ def casts(m, aims):
     for recipe, aim in CASTS.items():
         ops = [(row, count) for label, row, count in bench_rows.block_ops(MODELS["8b"], "float8", 4, recipe)
                if label.startswith(CAST_LABELS)]
-        seconds = [m.seconds("octet", row["row"]) for row, _ in ops]
+        seconds = [m.op_seconds(row) for row, _ in ops]
         total = BLOCKS * sum(s * count for s, (_, count) in zip(seconds, ops)) if all(seconds) else None
         aims.at_most(f"casts of {BLOCKS} blocks of 8b, {recipe or 'tensorwise'}, one micro-batch of 4", total and 1e3 * total,
                      aim, "ms")

@@ -55,6 +55,13 @@ class Measured:
         found = self.get(by, row)
         return found["seconds"] if found else None
 
+    def op_seconds(self, row):
+        """Of an op of Octet's; of one that was done in several launches when it was measured, theirs together."""
+        if (seconds := self.seconds("octet", row["row"])) is not None:
+            return seconds
+        parts = [self.seconds("octet", part["row"]) for part in bench_rows.apart(row)]
+        return sum(parts) if parts and all(parts) else None
+
     def floor(self, row):
         """Seconds that FLOPs and bytes allow; None where peak or copy rate is not known."""
         peak = self.fp8_peak if row.get("mode", "bf16") != "bf16" else self.bf16_peak

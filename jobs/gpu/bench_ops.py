@@ -163,8 +163,17 @@ def cast(columns, to="e4m3", both=False, measures=False):
                   transposed=both, **({"how": "measures"} if measures else {}))
 
 
-def cast_weight(o, i):
-    return kernel("cast", 5 * o * i, rows=o, columns=i, **{"from": "f32", "to": "e4m3"}, transposed=False)
+def cast_weight(o, i, both=True):
+    """fp32 to 8 bits; `both`: as stored and transposed, as a rank that has whole weights casts them."""
+    return kernel("cast", (6 if both else 5) * o * i, rows=o, columns=i, **{"from": "f32", "to": "e4m3"}, transposed=both)
+
+
+def apart(row):
+    """The rows that do together what this one does, for a weight's cast into both forms: a rank that has a piece of the
+    weight casts that, and transposes the whole. Up to bd3b7bc every rank did. Of other rows none."""
+    if row["op"] != "cast" or row["from"] != "f32" or not row["transposed"]:
+        return []
+    return [cast_weight(row["rows"], row["columns"], both=False), transpose(row["rows"], row["columns"])]
 
 
 def convert_weight(o, i):

@@ -150,7 +150,7 @@ def variants(m):
 def where(m, model, precision, recipe, micro_batches, gradients=None):
     parts, missing = {}, False
     for label, row, count in bench_rows.block_ops(MODELS[model], precision, micro_batches, recipe, gradients):
-        seconds, floor = m.seconds("octet", row["row"]), m.floor(row)
+        seconds, floor = m.op_seconds(row), m.floor(row)
         missing = missing or seconds is None or floor is None
         part = parts.setdefault(label, [0, 0])
         part[0] += count * (seconds or 0)

@@ -54,7 +54,6 @@ def block_ops(m, precision, micro_batches=1, recipe=None, gradients=None):
                 add("casts of output gradients", cast(columns, "e5m2", both=True))
         for _, o, i in linears(m):
             add("casts of weights", cast_weight(o, i), once)
-            add("transposes of weights", transpose(o, i), once)
     else:
         for _, o, i in linears(m):
             add("casts of weights", convert_weight(o, i), once)

@@ -87,9 +87,24 @@ bool FsdpWeights::prefetches(int unit) const {
   return unit >= 0 && (overlaps() || updates_ == nullptr || !updates_->pending(static_cast<std::size_t>(unit)));
 }
 
+bool FsdpWeights::casts_both_forms() const {
+  return options_.keep_transposed && options_.float8_all_gather && !exchanges(group_.size(), options_);
+}
+
 std::span<const Tensor> FsdpWeights::transposed(int index) {
   Unit& unit = units_[static_cast<std::size_t>(index)];
   if (!options_.keep_transposed || !unit.transposed.empty()) return unit.transposed;
+  place_transposed(unit);
+  for (std::size_t i = 0; i < unit.tensors.size(); ++i) {
+    const Tensor& w = unit.tensors[i];
+    if (!is_float8(w.dtype)) continue;
+    kernels_.transpose_float8(stream_,
+                              {.x = w.data, .y = unit.transposed[i].data, .rows = w.shape[0], .columns = w.shape[1]});
+  }
+  return unit.transposed;
+}
+
+void FsdpWeights::place_transposed(Unit& unit) {
   std::int64_t bytes = 0;
   for (const Tensor& w : unit.tensors) bytes += is_float8(w.dtype) ? aligned(w.bytes()) : 0;
   if (unit.transposed_buffer.empty()) unit.transposed_buffer = Buffer(stream_.device(), bytes, Purpose::gathered);
@@ -99,9 +114,7 @@ std::span<const Tensor> FsdpWeights::transposed(int index) {
     if (!is_float8(w.dtype)) continue;
     copy = {place, w.dtype, {w.shape[1], w.shape[0]}, w.inverse_scale};
     place += aligned(w.bytes());
-    kernels_.transpose_float8(stream_, {.x = w.data, .y = copy.data, .rows = w.shape[0], .columns = w.shape[1]});
   }
-  return unit.transposed;
 }
 
 void FsdpWeights::release(int unit) {
@@ -163,8 +176,8 @@ void FsdpWeights::gather_parameters(int index, Unit& unit) {
   const UnitScope scope(list_.units[static_cast<std::size_t>(index)]);  // for traces and the watchdog
   const auto [first, last] = list_.range(index);
   const int shards = group_.size();
-  unit.tensors.clear();
-  char* place = unit.buffer.as<char>();
+  place_tensors(first, last, unit);
+  if (casts_both_forms()) place_transposed(unit);
   unit.high = Buffer(stream_.device(), cast_after_bytes_[static_cast<std::size_t>(index)], Purpose::gathered);
   unit.needs_cast = !unit.high.empty();
   char* high_place = unit.high.as<char>();
@@ -173,16 +186,11 @@ void FsdpWeights::gather_parameters(int index, Unit& unit) {
   group_.group_begin();
   for (std::size_t i = first; i < last; ++i) {
     const ParameterSpec& p = list_.parameters[i];
-    unit.tensors.push_back({place, p.gathered, p.shape, scales_.inverse(i)});
-    place += gathered_bytes(p, shards, options_);
-    if (is_master(p, shards, options_)) {
-      unit.tensors.back().data = master_.data(i);
-      continue;
-    }
+    if (is_master(p, shards, options_)) continue;
     const bool cast_after = is_float8(p.gathered) && !options_.float8_all_gather;
     const DType travels = cast_after ? DType::bf16 : p.gathered;
     const std::int64_t piece = master_.layout().shard(i).padded_elements();
-    void* whole = unit.tensors.back().data;
+    void* whole = unit.tensors[i - first].data;
     if (cast_after) {
       whole = high_place;
       high_place += cast_after_bytes(p, shards);
@@ -192,21 +200,35 @@ void FsdpWeights::gather_parameters(int index, Unit& unit) {
       mine = staged;
       staged += aligned(piece * size_of(travels));
     }
-    cast_piece(i, travels, mine);
+    cast_piece(i, travels, mine, unit.transposed.empty() ? nullptr : unit.transposed[i - first].data);
     if (exchanges(shards, options_)) group_.all_gather(mine, whole, piece, travels);
   }
   group_.group_end();
 }
 
-void FsdpWeights::cast_piece(std::size_t parameter, DType to, void* piece) {
+void FsdpWeights::place_tensors(std::size_t first, std::size_t last, Unit& unit) {
+  unit.tensors.clear();
+  char* place = unit.buffer.as<char>();
+  for (std::size_t i = first; i < last; ++i) {
+    const ParameterSpec& p = list_.parameters[i];
+    void* const data = is_master(p, group_.size(), options_) ? static_cast<void*>(master_.data(i)) : place;
+    unit.tensors.push_back({data, p.gathered, p.shape, scales_.inverse(i)});
+    place += gathered_bytes(p, group_.size(), options_);
+  }
+}
+
+void FsdpWeights::cast_piece(std::size_t parameter, DType to, void* piece, void* transposed) {
+  const Shape& whole = list_.parameters[parameter].shape;
   const std::int64_t n = master_.layout().shard(parameter).padded_elements();
   if (is_float8(to)) {
     kernels_.cast_to_float8(gathers_, {.x = master_.data(parameter),
                                        .from = DType::f32,
                                        .y = piece,
                                        .to = to,
-                                       .n = n,
-                                       .scale = scales_.scale(parameter)});
+                                       .n = transposed != nullptr ? whole.elements() : n,
+                                       .scale = scales_.scale(parameter),
+                                       .y_transposed = transposed,
+                                       .columns = transposed != nullptr ? whole[1] : 0});
   } else {
     kernels_.convert(gathers_, {.x = master_.data(parameter), .from = DType::f32, .y = piece, .to = to, .n = n});
   }

@@ -18,7 +18,8 @@ namespace octet {
 /// asks for it, each parameter straight into the place where it is used (a gathered parameter is the pieces of all
 /// ranks end to end, so nothing is copied in or out). fp8 weights are cast from fp32 once and travel as bytes.
 /// Weights stay valid until invalidate(), which the trainer calls after the optimizer step, as do their transposed
-/// copies, which the model's stream makes when it asks for them first.
+/// copies, which the model's stream makes when it asks for them first; a rank that has whole masters casts into both
+/// forms at once, which moves 6 bytes a weight in place of 7.
 ///
 /// Casts and gathers run on the stream of `shard_group`. Where that is not the compute stream, the next unit is
 /// gathered while the model computes with the current one: a gather begins when the compute stream has passed all that
@@ -58,7 +59,15 @@ class FsdpWeights final : public WeightProvider {
   void cast_after_gather(int index, Unit& unit);
   /// Casts this rank's pieces into their places and gathers them, all parameters in one group.
   void gather_parameters(int index, Unit& unit);
-  void cast_piece(std::size_t parameter, DType to, void* piece);
+  /// `transposed`: where a whole weight is written transposed as well; null: nowhere.
+  void cast_piece(std::size_t parameter, DType to, void* piece, void* transposed);
+  /// Says where the weights of parameters [first, last) will be, in the unit's memory or as the masters.
+  void place_tensors(std::size_t first, std::size_t last, Unit& unit);
+  /// Takes the memory of the unit's transposed copies, and says where they will be.
+  void place_transposed(Unit& unit);
+  /// Says whether fp8 weights are cast as they are used, with nothing sent: then their transposed copies come with
+  /// them.
+  bool casts_both_forms() const;
   void cast_gathered(std::size_t parameter, const Tensor& high, Tensor& out);
   void drop(Unit& unit);
 
