@@ -1,5 +1,8 @@
 #include "jobs/octet/submit/submit_options.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -181,7 +184,13 @@ void take_from_last_job(const std::string& run_dir, const Arguments& given, Subm
   if (!says_nodes && !says_spares) o.spares = last.spares;
   log::info("as job {} of this run: {} nodes{} of {}", last.id, o.nodes,
             o.spares > 0 ? fmt::format(" and {} spares", o.spares) : "", o.cluster.empty() ? last.cluster : o.cluster);
-  if (o.cluster.empty()) o.cluster = profile;
+  if (!o.cluster.empty()) return;
+  o.cluster = profile;
+  struct stat found {};
+  if (::stat(profile.c_str(), &found) == 0 && found.st_uid != ::geteuid()) {
+    log::warning("{} belongs to user {}, and the job runs its prolog as you: read it, or name a profile with --cluster",
+                 profile, found.st_uid);
+  }
 }
 
 void check(const SubmitOptions& o) {
