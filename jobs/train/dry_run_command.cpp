@@ -25,6 +25,7 @@
 #include "src/train/plan/memory_plan.h"
 #include "src/train/plan/pipeline_timeline.h"
 #include "src/train/run/profiler.h"
+#include "src/train/start/cpu_setup.h"
 #include "src/train/start/initial_weights_check.h"
 #include "src/train/start/resume.h"
 #include "src/train/step/pipeline_plan.h"
@@ -237,6 +238,7 @@ std::string dry_run(const std::vector<std::string>& words) {
   if (c.run.action != CommandLine::Action::run) return answer(c.run);
   check_plan_file(c.run.config, c.run.origins);
   const DryMachine m = machine_of(c.options, c.run.config);
+  if (c.run.config.device == DeviceType::cpu) set_up_cpu(c.run.config.cpu, m.ranks_on_node);  // for its workspaces
   std::string text = fmt::format("rank {} of {}, {}, {} a node\n", c.options.rank, c.options.ranks, layout_text(c.mesh),
                                  m.ranks_on_node);
   text += zero_text(fsdp_options(c.run.config, c.mesh.dp_shard), c.mesh.dp_shard) + "\n";

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "kernels/cpu/gemm_input.h"
 #include "src/base/error.h"
 #include "src/cluster/profile.h"
 #include "src/metrics/peak.h"
@@ -205,6 +206,20 @@ TEST(DryRunCommand, WritesWhatWaitsForWhat) {
 }
 
 /// A sheet and a profile of the same GPU are of one opinion.
+/// The plan is that of the run, whose products need other workspaces in f32 than in bf16.
+TEST(DryRunCommand, TakesTheProductsOfTheCpuThatTheRunWouldTake) {
+  const auto workspace = [](const std::string& gemm) {
+    const std::string text = dry(OCTET_SOURCE_DIR "/configs/runs/english-5m.yaml",
+                                 {"--ranks", "1", "--precision", "float8", "--cpu.gemm", gemm});
+    const std::size_t at = text.find("workspace");
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  const bool bf16 = cpu::choose_gemm_input(cpu::read_cpu_features()) == cpu::GemmInput::bf16;
+  const std::string in_f32 = workspace("f32");
+  EXPECT_EQ(in_f32 != workspace("auto"), bf16);
+  EXPECT_EQ(cpu::gemm_input() == cpu::GemmInput::bf16, bf16) << "as the others of this program have it";
+}
+
 TEST(DryRunCommand, AGpuHasTheMemoryOfTheProfilesThatHaveIt) {
   for (const char* name : {"dgx-h100-infiniband", "grand-teton", "ibm-roce"}) {
     const ClusterProfile profile = read_profile(name);

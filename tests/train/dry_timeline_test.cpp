@@ -50,6 +50,47 @@ TEST_F(DryTimelines, ACollectiveTakesTheSlowestLinkOfItsRing) {
   EXPECT_EQ(seconds(alone, {.tp = 16}, 5), 0);
 }
 
+/// What two streams send between nodes at a time takes as long as one after the other; what is within the node, and
+/// messages, take nothing of it.
+TEST_F(DryTimelines, CollectivesOfTwoStreamsShareTheCards) {
+  DryTimeline timeline(rates, {.dp_shard = 16, .tp = 4}, 0);
+  const auto device = make_dry_device(DeviceType::cpu, &timeline);
+  const auto model = device->make_stream(), gathers = device->make_stream(), reduces = device->make_stream();
+  const auto written = device->make_event(), reduced = device->make_event();
+  timeline.set_model_stream(*model);
+  const auto send = [&](Stream& stream, const char* group, double bytes) {
+    stream.skip({.name = "all_gather", .group = group, .ranks = 16, .bus_bytes = bytes});
+  };
+  model->skip({.name = "gemm", .bytes = 10});  // a second
+  model->record(*written);
+  reduces->wait(*written);
+  send(*reduces, "dp_shard", 20);  // issued first: from 1.25 on, two seconds
+  send(*gathers, "dp_shard", 25);  // from 0.25 on: a second before, one and a half behind
+  send(*model, "tp", 150);         // three seconds of the node's own links
+  send(*model, "pp_down", 5);      // a message
+  reduces->record(*reduced);
+  model->wait(*reduced);
+  timeline.end_step(1);
+  std::map<std::string, double> ends;
+  for (const Span& s : timeline.recording().spans) ends[std::to_string(s.stream) + s.group] = s.end;
+  EXPECT_EQ(ends.at("2dp_shard"), 3.25);
+  EXPECT_EQ(ends.at("3dp_shard"), 4.75);
+  EXPECT_EQ(ends.at("1tp"), 4);
+}
+
+TEST(LinkTimes, TakeWhatIsLeft) {
+  LinkTime link;
+  EXPECT_EQ(link.take(10, 5), 15);
+  EXPECT_EQ(link.take(2, 3), 5) << "before";
+  EXPECT_EQ(link.take(4, 2), 7) << "behind what is there";
+  EXPECT_EQ(link.take(6, 5), 17) << "two parts around the first one";
+  EXPECT_EQ(link.take(0, 1), 1);
+  EXPECT_EQ(link.take(0, 2), 18) << "one second is left before all of them";
+  EXPECT_EQ(link.take(20, 0), 20);
+  link.forget(19);
+  EXPECT_EQ(link.take(3, 1), 4);
+}
+
 TEST_F(DryTimelines, AMessageTakesTheLinkBetweenStages) {
   const Work work{.name = "send", .bytes = 100, .group = "pp_down", .ranks = 2, .bus_bytes = 100};
   EXPECT_EQ(seconds(work, {.pp = 2, .tp = 2}), 2.0) << "within a node";

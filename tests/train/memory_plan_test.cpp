@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "src/model/parameters.h"
+#include "src/train/plan/less_memory.h"
 
 namespace octet {
 namespace {
@@ -23,6 +24,23 @@ RunConfig float8_on_a_gpu() {
   config.train.seq_len = 64;
   config.train.global_batch = 8;
   return config;
+}
+
+TEST(WaysToLessMemory, AreThoseThatTheRunHasNotTaken) {
+  RunConfig config = float8_on_a_gpu();
+  config.train.micro_batch = 2;
+  config.parallel.zero = Zero::one;
+  const auto ways = [&](const MeshShape& mesh) { return ways_to_less_memory(config, mesh, 8, "nodes"); };
+  EXPECT_EQ(
+      ways({.dp_shard = 4, .tp = 2}),
+      "more nodes, a smaller train.micro_batch, parallel.zero 2 or 3, recompute.mode full, parallel.tp above 2 or a "
+      "smaller train.seq_len");
+  config.parallel.zero = Zero::two;
+  config.recompute.mode = RecomputeMode::full;
+  EXPECT_EQ(ways({.dp_shard = 4, .tp = 8}),
+            "more nodes, a smaller train.micro_batch, parallel.zero 3 or a smaller train.seq_len");
+  config.train.micro_batch = 1;
+  EXPECT_EQ(ways({.tp = 8}), "more nodes or a smaller train.seq_len");
 }
 
 struct Asked {

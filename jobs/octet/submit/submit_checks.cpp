@@ -17,6 +17,7 @@
 #include "src/train/options/data_check.h"
 #include "src/train/options/option_texts.h"
 #include "src/train/options/validate.h"
+#include "src/train/plan/less_memory.h"
 #include "src/train/plan/memory_plan.h"
 #include "src/train/start/initial_weights_check.h"
 #include "src/train/start/resume.h"
@@ -81,17 +82,18 @@ void check_memory(RunConfig c, const MeshShape& mesh, const ClusterProfile& p) {
   const std::size_t worst = mesh.pp == 1 ? 0 : plan_pipeline(c, mesh, ranks_on_node, DeviceType::cpu).worst();
   const MemoryPlan plan = plan_run(c, mesh, rank_of_stage(mesh, worst), ranks_on_node, DeviceType::cpu,
                                    [&](const MemoryPlan& of) { return fit_of(of, p).gpu_fits(); });
-  const auto refuse = [&](const char* what, double needs, double has) {
-    throw usage_error("submit",
-                      "the run needs {:.1f} GiB of a {}, which has {:.1f} on {}; use more nodes, a smaller "
-                      "train.micro_batch or train.seq_len, or recompute\n{}",
-                      needs, what, has, p.name, memory_table(plan, nullptr));
+  const auto refuse = [&](const char* what, double needs, double has, const std::string& ways) {
+    throw usage_error("submit", "the run needs {:.1f} GiB of a {}, which has {:.1f} on {}; use {}\n{}", needs, what,
+                      has, p.name, ways, memory_table(plan, nullptr));
   };
   const Fit fit = fit_of(plan, p);
-  if (!fit.gpu_fits()) refuse("GPU", fit.gpu, fit.of_gpu);
-  if (!fit.node_fits()) refuse("node", fit.node, fit.of_node);
+  const std::string ways = ways_to_less_memory(c, mesh, ranks_on_node, "nodes");
+  if (!fit.gpu_fits()) refuse("GPU", fit.gpu, fit.of_gpu, ways);
+  // Of a node with GPUs it is the checkpoints' memory, which the weights alone decide.
+  if (!fit.node_fits()) refuse("node", fit.node, fit.of_node, c.device == DeviceType::cuda ? "more nodes" : ways);
   if (fit.of_gpu > 0) {
-    log::info("memory: {:.1f} of {:.1f} GiB of a GPU, planned with the CPU's kernels", fit.gpu, fit.of_gpu);
+    log::info("memory: {:.1f} of {:.1f} GiB of a GPU, planned with the CPU's kernels{}", fit.gpu, fit.of_gpu,
+              c.cuda.deterministic ? ", without what attention takes for cuda.deterministic" : "");
   }
   log::info("memory: {:.1f} of {} GiB of a node", fit.node, p.nodes.memory_gib);
 }

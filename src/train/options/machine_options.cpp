@@ -95,7 +95,8 @@ void declare_cuda(Schema& schema, RunConfig& config) {
   schema.add("deterministic", c.deterministic)
       .help(
           "The same bits from run to run. Attention's backward then takes memory that grows with the square of the "
-          "sequence (it is in the memory plan), and GEMMs lose some algorithms.");
+          "sequence (in the plan that a run makes on its GPU, not in those of dry runs and submit), and GEMMs lose "
+          "some algorithms.");
   schema.add_choice("gemm", c.gemm)
       .help(
           "How the algorithms of GEMMs are chosen: cuBLASLt's first proposals; or the fastest of its proposals, timed "

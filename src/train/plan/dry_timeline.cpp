@@ -32,28 +32,31 @@ const DryTimeline::Link& DryTimeline::link_of(std::string_view name) {
 }
 
 /// A ring through all ranks of the group: within the node, or through the cards of the node that are these ranks'.
-DryTimeline::Link DryTimeline::ring_of(const MeshGroup& group) const {
+DryTimeline::Link DryTimeline::ring_of(const MeshGroup& group) {
   const std::vector<int> ranks = ranks_of(group, mesh_, rank_);
   const int node = rank_ / rates_.ranks_on_node;
   const auto here = std::ranges::count_if(ranks, [&](int r) { return r / rates_.ranks_on_node == node; });
-  if (here == static_cast<std::ptrdiff_t>(ranks.size())) return {rates_.in_node, 0};
+  if (here == static_cast<std::ptrdiff_t>(ranks.size())) return {rates_.in_node, 0, &node_};
   const double cards = rates_.network * static_cast<double>(here) / rates_.ranks_on_node;
-  return {here > 1 ? std::min(cards, rates_.in_node) : cards, rates_.latency};
+  return {here > 1 ? std::min(cards, rates_.in_node) : cards, rates_.latency, &cards_};
 }
 
 /// All ranks of a node send at a time, each through its card.
 DryTimeline::Link DryTimeline::message_link() const {
   const std::vector<int> ranks = ranks_of(mesh_group(GroupKind::pp), mesh_, rank_);
   const int node = rank_ / rates_.ranks_on_node;
-  if (std::ranges::all_of(ranks, [&](int r) { return r / rates_.ranks_on_node == node; })) return {rates_.in_node, 0};
-  return {rates_.network / rates_.ranks_on_node, rates_.latency};
+  if (std::ranges::all_of(ranks, [&](int r) { return r / rates_.ranks_on_node == node; }))
+    return {rates_.in_node, 0, nullptr};
+  return {rates_.network / rates_.ranks_on_node, rates_.latency, nullptr};
 }
 
-double DryTimeline::seconds_of(const Work& work) {
+double DryTimeline::seconds_of(const Work& work, double begin) {
   if (work.ranks == 1) return 0;
   if (work.ranks > 1) {
     const Link& link = link_of(work.group);
-    return link.latency + work.bus_bytes / link.bytes_per_second;
+    const double transfer = work.bus_bytes / link.bytes_per_second;
+    if (link.shared == nullptr) return link.latency + transfer;
+    return link.shared->take(begin + link.latency, transfer) - begin;
   }
   return kernel_seconds(work, {rates_.fp8, rates_.bf16, rates_.fp32, rates_.memory});
 }
@@ -76,7 +79,7 @@ int DryTimeline::number_of(const Stream& stream, const Work& work) {
 }
 
 double DryTimeline::add(const Stream& stream, const Work& work, const Turn& turn) {
-  const double seconds = seconds_of(work);
+  const double seconds = seconds_of(work, turn.begin);
   const int number = number_of(stream, work);
   if (number == 1) end_ = std::max(end_, turn.begin + seconds);
   if (seconds == 0) return 0;
@@ -101,6 +104,7 @@ void DryTimeline::clear() {
 
 void DryTimeline::end_step(std::int64_t number) {
   recording_.steps.push_back({number, begin_ - zero_, end_ - zero_});
+  for (LinkTime* link : {&node_, &cards_}) link->forget(begin_);
   begin_ = end_;
 }
 

@@ -66,15 +66,14 @@ bool fits(const MemoryPlan& plan, Device& device, int ranks_on_node, int ranks_o
   return std::ranges::all_of(shares(plan, device, ranks_on_node, ranks_on_gpu), &Share::fits);
 }
 
-void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_node, int ranks_on_gpu) {
+void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_node, int ranks_on_gpu, const std::string& ways) {
   for (const auto& [on, ranks, bytes] : shares(plan, device, ranks_on_node, ranks_on_gpu)) {
     if (Share{on, ranks, bytes}.fits()) continue;
-    throw usage_error(
-        "train",
-        "this run needs {} MiB on {} ({} rank(s) of {} MiB) and the device has {} MiB free; use more "
-        "ranks, a smaller train.micro_batch or train.seq_len (docs/problems.md, \"It does not fit the device\")\n{}",
-        mebibytes(bytes * ranks), on.name(), ranks, mebibytes(bytes), mebibytes(on.available_bytes()),
-        memory_table(plan, nullptr));
+    throw usage_error("train",
+                      "this run needs {} MiB on {} ({} rank(s) of {} MiB) and the device has {} MiB free; use "
+                      "{} (docs/problems.md, \"It does not fit the device\")\n{}",
+                      mebibytes(bytes * ranks), on.name(), ranks, mebibytes(bytes), mebibytes(on.available_bytes()),
+                      on.type() == device.type() ? ways : "more nodes", memory_table(plan, nullptr));
   }
 }
 

@@ -29,8 +29,9 @@ std::string memory_table(const MemoryPlan& plan, const MemoryLedger* measured);
 
 /// Says whether such ranks fit: all of a node share its memory, `ranks_on_gpu` that of a GPU.
 bool fits(const MemoryPlan& plan, Device& device, int ranks_on_node, int ranks_on_gpu = 1);
-/// Usage error with the table when they do not.
-void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_node, int ranks_on_gpu = 1);
+/// Usage error with the table when they do not. `ways`: what would make a rank need less of its device (less_memory.h).
+void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_node, int ranks_on_gpu = 1,
+                const std::string& ways = "more ranks");
 
 /// Bytes of a GPU that NCCL takes for the communicators of a run (DryRun::groups), with `ranks_on_node` ranks on each
 /// node: the upper estimate of src/comm/nccl_footprint.h. 0 where no NCCL is used: on device cpu, or for one rank.

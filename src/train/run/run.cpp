@@ -17,6 +17,7 @@
 #include "src/model/step_costs.h"
 #include "src/train/health/device_health.h"
 #include "src/train/options/run_options.h"
+#include "src/train/plan/less_memory.h"
 #include "src/train/plan/memory_plan.h"
 #include "src/train/run/loop.h"
 #include "src/train/run/run_banner.h"
@@ -141,7 +142,9 @@ int run_training(const RunConfig& configured, const RunEnvironment& environment,
   };
   const MemoryPlan plan =
       plan_run(config, shape, environment.mesh.world().rank(), environment.ranks_on_node, device.type(), on_all_ranks);
-  check_fits(plan, device, environment.ranks_on_node, ranks_on_gpu);
+  check_fits(plan, device, environment.ranks_on_node, ranks_on_gpu,
+             ways_to_less_memory(config, shape, environment.ranks_on_node,
+                                 device.type() == DeviceType::cpu ? "nodes" : "ranks"));
   if (environment.control.rank() == 0 &&
       config.float8.keep_transposed_weights != configured.float8.keep_transposed_weights &&
       config.float8.keep_transposed_weights == AutoBool::no) {
