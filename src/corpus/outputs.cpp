@@ -1,10 +1,14 @@
 #include "src/corpus/outputs.h"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <system_error>
+#include <utility>
 
 #include "src/base/error.h"
 #include "src/base/files.h"
@@ -47,18 +51,25 @@ void refuse_inputs_in(const std::string& parts, const InputFiles& input) {
 }
 
 void refuse_inputs_as_outputs(const Outputs& outputs, TokenizerKind tokenizer, const InputFiles& input) {
+  using Identity = std::pair<dev_t, ino_t>;
+  const auto identity = [](const std::string& path) -> std::optional<Identity> {
+    struct stat found {};
+    if (path.empty() || ::stat(path.c_str(), &found) != 0) return std::nullopt;
+    return Identity{found.st_dev, found.st_ino};
+  };
+  std::set<Identity> replaced;
   for (const std::string& prefix : {outputs.kept, outputs.held_out}) {
     if (prefix.empty()) continue;
     const auto [bin, idx] = token_file_paths(prefix);
-    for (const fs::path written : {bin, idx, data_facts_path(prefix), tokenizer_copy_path(prefix, tokenizer)}) {
-      for (const InputFile& file : input.files) {
-        std::error_code failed;
-        const fs::path read(file.path);
-        if (read.filename() != written.filename() || !fs::equivalent(read, written, failed)) continue;
-        throw usage_error("corpus", "{} is an input, and an output would take its place: take another --output",
-                          file.path);
-      }
+    for (const std::string& path : {bin, idx, data_facts_path(prefix), tokenizer_copy_path(prefix, tokenizer)}) {
+      if (const auto there = identity(path)) replaced.insert(*there);
     }
+  }
+  if (replaced.empty()) return;  // as mostly, and then no input need be looked at
+  for (const InputFile& file : input.files) {
+    const auto read = identity(file.path);
+    if (!read || !replaced.contains(*read)) continue;
+    throw usage_error("corpus", "{} is an input, and an output would take its place: take another --output", file.path);
   }
 }
 

@@ -19,7 +19,7 @@ namespace octet {
 /// ranks end to end, so nothing is copied in or out). fp8 weights are cast from fp32 once and travel as bytes.
 /// Weights stay valid until invalidate(), which the trainer calls after the optimizer step, as do their transposed
 /// copies, which the model's stream makes when it asks for them first; a rank that has whole masters casts into both
-/// forms at once, which moves 6 bytes a weight in place of 7.
+/// forms at once at the gather, whether the pass has a backward or not: 6 bytes a weight in place of 7.
 ///
 /// Casts and gathers run on the stream of `shard_group`. Where that is not the compute stream, the next unit is
 /// gathered while the model computes with the current one: a gather begins when the compute stream has passed all that

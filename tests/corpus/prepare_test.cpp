@@ -125,8 +125,12 @@ TEST_F(Prepare, RefusesAnInputThatAnOutputWouldReplace) {
     o.overwrite = true;
     EXPECT_HAS(error_of([&] { prepare(o); }),
                std::string(name) + " is an input, and an output would take its place: take another --output");
+    fs::create_symlink(input, folder_ / "link.txt");
+    o.inputs = {folder_ / "link.txt"};
+    EXPECT_HAS(error_of([&] { prepare(o); }), "link.txt is an input, and an output would take its place");
     EXPECT_EQ(read_bytes(input), "text");
     fs::remove(input);
+    fs::remove(folder_ / "link.txt");
   }
 }
 

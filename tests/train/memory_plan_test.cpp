@@ -31,10 +31,9 @@ TEST(WaysToLessMemory, AreThoseThatTheRunHasNotTaken) {
   config.train.micro_batch = 2;
   config.parallel.zero = Zero::one;
   const auto ways = [&](const MeshShape& mesh) { return ways_to_less_memory(config, mesh, 8, "nodes"); };
-  EXPECT_EQ(
-      ways({.dp_shard = 4, .tp = 2}),
-      "more nodes, a smaller train.micro_batch, parallel.zero 2 or 3, recompute.mode full, parallel.tp above 2 or a "
-      "smaller train.seq_len");
+  EXPECT_EQ(ways({.dp_shard = 4, .tp = 2}),
+            "more nodes, a smaller train.micro_batch, parallel.zero 2 or 3, recompute.mode full, parallel.tp 4 or a "
+            "smaller train.seq_len");
   config.parallel.zero = Zero::two;
   config.recompute.mode = RecomputeMode::full;
   EXPECT_EQ(ways({.dp_shard = 4, .tp = 8}),

@@ -55,7 +55,7 @@ void declare(Schema& schema, SubmitOptions& o) {
       .between(0, 65536)
       .help("Further nodes of the allocation, which take the place of lost ones.");
   schema.add("time", o.time)
-      .help("-t: time limit of a job, in one of sbatch's forms but UNLIMITED; default: the profile's.");
+      .help("-t: time limit of a job, in one of sbatch's forms except UNLIMITED; default: the profile's.");
   schema.add("chain", o.chain).between(1, 1000).help("Jobs of this run, one after the other.");
   schema.add("exclude", o.exclude).help("-x: nodes not to be used: n[1-3],m7.");
   schema.add("after", o.after).help("Start after this job has ended.");

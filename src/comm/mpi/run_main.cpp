@@ -42,9 +42,9 @@ int fail(const MpiRuntime& runtime, ExitCode code, const char* message, bool agr
   abort_job(static_cast<int>(code));
 }
 
-/// Ends this process alone, without MPI. hydra exits with 1, whatever the processes' codes are, where it sees that a
-/// process is gone before it sees that its PMI socket is closed (the order is chance). So somebody else has the socket
-/// open for the second in which all ranks end.
+/// Ends this process alone, without MPI. Where hydra sees a process's PMI socket close that MPI has not finalized, it
+/// kills the others and may exit with 1, whatever the codes are, on chance. So a `sleep` has the socket open while all
+/// ranks end, which is within two seconds.
 [[noreturn]] void end_without_mpi(int exit_code) {
   std::array<char, 6> name{"sleep"};
   std::array<char, 2> seconds{"2"};

@@ -2,7 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <vector>
 
 namespace octet {
@@ -15,8 +14,10 @@ std::string ways_to_less_memory(const RunConfig& config, const MeshShape& mesh, 
   if (mesh.dp_shard > 1 && zero == Zero::one) ways.emplace_back("parallel.zero 2 or 3");
   if (mesh.dp_shard > 1 && zero == Zero::two) ways.emplace_back("parallel.zero 3");
   if (config.recompute.mode != RecomputeMode::full) ways.emplace_back("recompute.mode full");
-  if (mesh.tp < std::min<std::int64_t>(ranks_on_node, config.model.kv_heads)) {
-    ways.push_back(fmt::format("parallel.tp above {}", mesh.tp));
+  for (int tp = mesh.tp + 1; tp <= ranks_on_node; ++tp) {
+    if (ranks_on_node % tp != 0 || config.model.kv_heads % tp != 0) continue;
+    ways.push_back(fmt::format("parallel.tp {}", tp));
+    break;
   }
   const std::string last = "a smaller train.seq_len";
   return fmt::format("{} or {}", fmt::join(ways, ", "), last);
