@@ -118,7 +118,8 @@ TEST_F(BlockwiseTraining, IsNotRowwise) {
   if (world_size() > 1) GTEST_SKIP() << "one rank shows it";
   Harness::Options rowwise = options();
   rowwise.float8.recipe = "rowwise";
-  EXPECT_NE(train(Harness(model(), seq_len, options())).losses, train(Harness(model(), seq_len, rowwise)).losses);
+  // Few values round otherwise, and losses of three steps may be the same.
+  EXPECT_NE(train(Harness(model(), seq_len, options())).weights, train(Harness(model(), seq_len, rowwise)).weights);
 }
 
 }  // namespace
