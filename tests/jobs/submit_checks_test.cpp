@@ -1,8 +1,19 @@
 // What octet submit finds before a job is in the queue.
+#include <unistd.h>
+
 #include "tests/jobs/submit_fixture.h"
 
 namespace octet::test {
 namespace {
+
+TEST_F(Submit, WarnsOfSomebodyElsesProfile) {
+  ASSERT_EQ(submit_run("").exit_code, 0);
+  constexpr const char* warning = "cluster.yaml belongs to user 12345, and the job runs its prolog as you";
+  EXPECT_EQ(submit(directory).err.find("belongs to"), std::string::npos);
+  if (::chown(file("cluster.yaml").c_str(), 12345, static_cast<gid_t>(-1)) != 0) GTEST_SKIP() << "only root gives away";
+  expect_in(warning, submit(directory + " --dry-run").err);
+  EXPECT_EQ(submit(directory + " --dry-run --cluster local --nodes 1").err.find(warning), std::string::npos);
+}
 
 TEST_F(Submit, DryRunGoesOnWithoutTheDataAndSaysSo) {
   const CommandResult r = submit_run("--dry-run --data.train data/none");

@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <set>
 
 #include "src/metrics/status.h"
@@ -224,15 +222,6 @@ TEST_F(Submit, ADirectoryIsSubmittedAsItsLastJobWas) {
   }
   std::filesystem::remove(file("jobs.jsonl"));
   expect_in("which cluster?", submit(directory).err);
-}
-
-TEST_F(Submit, WarnsOfSomebodyElsesProfile) {
-  ASSERT_EQ(submit_run("").exit_code, 0);
-  constexpr const char* warning = "cluster.yaml belongs to user 12345, and the job runs its prolog as you";
-  EXPECT_EQ(submit(directory).err.find("belongs to"), std::string::npos);
-  if (::chown(file("cluster.yaml").c_str(), 12345, static_cast<gid_t>(-1)) != 0) GTEST_SKIP() << "only root gives away";
-  expect_in(warning, submit(directory + " --dry-run").err);
-  EXPECT_EQ(submit(directory + " --dry-run --cluster local --nodes 1").err.find(warning), std::string::npos);
 }
 
 TEST_F(Submit, RefusesWhatEveryRankWouldRefuse) {
