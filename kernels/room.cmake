@@ -1,5 +1,5 @@
 # Attention has inner products of its own, where fused multiply-add is wanted.
-foreach(file attention_forward attention_backward few_rows span_attention)
+foreach(file attention_forward attention_backward attention_onednn_forward attention_onednn_backward few_rows span_attention)
   set_source_files_properties(${PROJECT_SOURCE_DIR}/kernels/cpu/${file}.cpp PROPERTIES COMPILE_OPTIONS "-ffp-contract=fast")
 endforeach()
 

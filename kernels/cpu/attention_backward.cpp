@@ -2,6 +2,8 @@
 #include <memory>
 
 #include "kernels/cpu/attention_documents.h"
+#include "kernels/cpu/attention_onednn.h"
+#include "kernels/cpu/attention_packing.h"
 #include "kernels/cpu/attention_tiles.h"
 #include "kernels/cpu/cpu_kernels.h"
 
@@ -54,15 +56,15 @@ class HeadBackward {
         t_(scratch) {}
 
   void run(const float* k, const float* v, float* dk, float* dv) {
-    std::fill(dk, dk + packing_.head_floats(), 0.0f);
-    std::fill(dv, dv + packing_.head_floats(), 0.0f);
+    std::fill(dk, dk + packing_.head_size(), 0.0f);
+    std::fill(dv, dv + packing_.head_size(), 0.0f);
     for (std::int64_t i = 0; i < packing_.tiles; ++i) {
       load_queries(i);
       for (std::int64_t j = documents_.first_tile(i); j < i; ++j) {
-        const std::int64_t at = j * packing_.tile_floats();
+        const std::int64_t at = j * packing_.tile_size();
         tile_pair<Causal::none, Causal::none, Causal::none>(i, j, k + at, v + at, dk + at, dv + at);
       }
-      const std::int64_t at = i * packing_.tile_floats();
+      const std::int64_t at = i * packing_.tile_size();
       tile_pair<Causal::columns, Causal::depth_by_row, Causal::depth_by_column>(i, i, k + at, v + at, dk + at, dv + at);
       store_dq(i);
     }
@@ -77,15 +79,15 @@ class HeadBackward {
     const T* q = static_cast<const T*>(args_.q) + offset(first);
     const T* o = static_cast<const T*>(args_.o) + offset(first);
     const T* d_o = static_cast<const T*>(args_.d_o) + offset(first);
-    pack_rows(d_o, stride(), valid, s_.head_dim, depth, 1.0f, t_.do_rows);
-    pack_rows(o, stride(), valid, s_.head_dim, depth, 1.0f, t_.q_rows);
+    pack_rows(d_o, stride(), tile, valid, s_.head_dim, depth, 1.0f, t_.do_rows);
+    pack_rows(o, stride(), tile, valid, s_.head_dim, depth, 1.0f, t_.q_rows);
     for (std::int64_t i = 0; i < tile; ++i) {
       float sum = 0.0f;
 #pragma omp simd reduction(+ : sum)
       for (std::int64_t d = 0; d < depth; ++d) sum += t_.do_rows[i * depth + d] * t_.q_rows[i * depth + d];
       t_.delta[i] = sum;
     }
-    pack_rows(q, stride(), valid, s_.head_dim, depth, s_.scale * log2_e, t_.q_rows);
+    pack_rows(q, stride(), tile, valid, s_.head_dim, depth, s_.scale * log2_e, t_.q_rows);
     transpose(t_.q_rows, tile, depth, t_.q);
     transpose(t_.do_rows, tile, depth, t_.d_o);
     const float* log_sum_exp = args_.log_sum_exp + (batch_ * s_.heads + head_) * s_.seq + first;
@@ -122,44 +124,24 @@ class HeadBackward {
   BackwardScratch& t_;
 };
 
-/// Adds the parts of a group's query heads in head order and writes one gradient of k or v.
-template <typename T>
-void sum_parts(const AttentionShape& s, float* parts, float factor, void* gradient) {
-  const Packing packing(s);
-  const std::int64_t group = s.heads / s.kv_heads, units = s.batch * s.kv_heads * packing.tiles;
-#pragma omp parallel for schedule(static)
-  for (std::int64_t u = 0; u < units; ++u) {
-    const std::int64_t kv = u / packing.tiles, tile_index = u % packing.tiles, first = tile_index * tile;
-    const std::int64_t batch = kv / s.kv_heads, kv_head = kv % s.kv_heads;
-    float* __restrict sum = parts + kv * group * packing.head_floats() + tile_index * packing.tile_floats();
-    for (std::int64_t g = 1; g < group; ++g) {
-      const float* __restrict part = sum + g * packing.head_floats();
-#pragma omp simd
-      for (std::int64_t i = 0; i < packing.tile_floats(); ++i) sum[i] += part[i];
-    }
-    T* to = static_cast<T*>(gradient) + ((batch * s.seq + first) * s.kv_heads + kv_head) * s.head_dim;
-    unpack_rows(sum, packing.depth, std::min(tile, s.seq - first), s.head_dim, factor, to, s.kv_heads * s.head_dim);
-  }
-}
-
 template <typename T>
 void backward(const AttentionBackward& args) {
   const AttentionShape& s = args.shape;
   const Packing packing(s);
-  const std::int64_t head_floats = packing.head_floats(), units = s.batch * s.heads;
+  const std::int64_t head_size = packing.head_size(), units = s.batch * s.heads;
   auto* k = static_cast<float*>(args.workspace);
-  float* v = k + s.batch * s.kv_heads * head_floats;
-  float* dk = v + s.batch * s.kv_heads * head_floats;
-  float* dv = dk + units * head_floats;
+  float* v = k + s.batch * s.kv_heads * head_size;
+  float* dk = v + s.batch * s.kv_heads * head_size;
+  float* dv = dk + units * head_size;
   pack_keys<T>(s, args.k, args.v, k, v);
 #pragma omp parallel
   {
     const auto scratch = std::make_unique_for_overwrite<BackwardScratch>();
 #pragma omp for schedule(dynamic, 1)
     for (std::int64_t u = 0; u < units; ++u) {
-      const std::int64_t keys = u / (s.heads / s.kv_heads) * head_floats;
+      const std::int64_t keys = u / (s.heads / s.kv_heads) * head_size;
       HeadBackward<T>(args, u / s.heads, u % s.heads, *scratch)
-          .run(k + keys, v + keys, dk + u * head_floats, dv + u * head_floats);
+          .run(k + keys, v + keys, dk + u * head_size, dv + u * head_size);
     }
   }
   sum_parts<T>(s, dk, ln_2, args.dk);  // q carries scale · log2 e; dk wants scale
@@ -171,11 +153,12 @@ void backward(const AttentionBackward& args) {
 
 std::int64_t attention_backward_workspace(const AttentionBackward& args) {
   const AttentionShape& s = args.shape;
-  return 2 * s.batch * (s.kv_heads + s.heads) * attention::Packing(s).head_floats() * size_of(DType::f32);
+  return 2 * s.batch * (s.kv_heads + s.heads) * attention::Packing(s).head_size() * size_of(DType::f32);
 }
 
 void attention_backward(Stream&, const AttentionBackward& args) {
   check_operands(args);
+  if (attention::takes_onednn(args.shape)) return attention::backward_by_onednn(args);
   args.shape.dtype == DType::f32 ? attention::backward<float>(args) : attention::backward<bf16>(args);
 }
 

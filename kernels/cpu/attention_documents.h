@@ -16,10 +16,11 @@ class Documents {
   Documents(const std::int32_t* begin, const AttentionShape& shape, std::int64_t batch)
       : begin_(begin == nullptr ? nullptr : begin + batch * shape.seq), seq_(shape.seq) {}
 
+  /// The first key that a query sees; of rows behind the sequence that of its last one.
+  std::int64_t begin_of(std::int64_t query) const { return begin_ == nullptr ? 0 : begin_[std::min(query, seq_ - 1)]; }
+
   /// The first tile of keys that any query of the tile sees.
-  std::int64_t first_tile(std::int64_t query_tile) const {
-    return begin_ == nullptr ? 0 : begin_[query_tile * tile] / tile;
-  }
+  std::int64_t first_tile(std::int64_t query_tile) const { return begin_of(query_tile * tile) / tile; }
 
   /// Writes `value` where a query of the tile may not see a key of the other since its document begins behind it;
   /// x is [key, query].

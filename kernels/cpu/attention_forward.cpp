@@ -3,6 +3,8 @@
 #include <memory>
 
 #include "kernels/cpu/attention_documents.h"
+#include "kernels/cpu/attention_onednn.h"
+#include "kernels/cpu/attention_packing.h"
 #include "kernels/cpu/attention_tiles.h"
 #include "kernels/cpu/cpu_kernels.h"
 
@@ -71,15 +73,15 @@ void forward_tile(const AttentionForward& args, const float* k, const float* v, 
   const std::int64_t depth = packing.depth, first = query_tile * tile, valid = std::min(tile, s.seq - first);
   const std::int64_t stride = s.heads * s.head_dim, offset = ((batch * s.seq + first) * s.heads + head) * s.head_dim;
 
-  pack_rows(static_cast<const T*>(args.q) + offset, stride, valid, s.head_dim, depth, s.scale * log2_e, t.rows);
+  pack_rows(static_cast<const T*>(args.q) + offset, stride, tile, valid, s.head_dim, depth, s.scale * log2_e, t.rows);
   transpose(t.rows, tile, depth, t.q);
   std::fill(t.max, t.max + tile, -std::numeric_limits<float>::infinity());
   std::fill(t.sum, t.sum + tile, 0.0f);
   std::fill(t.o, t.o + depth * tile, 0.0f);
   const Documents documents(args.documents.begin, s, batch);
   for (std::int64_t j = documents.first_tile(query_tile); j <= query_tile; ++j) {
-    const float* k_tile = k + j * packing.tile_floats();
-    const float* v_tile = v + j * packing.tile_floats();
+    const float* k_tile = k + j * packing.tile_size();
+    const float* v_tile = v + j * packing.tile_size();
     if (j < query_tile) {
       product<false, Causal::none>(k_tile, depth, t.q, tile, t.scores, tile, tile, tile, depth, false);
       documents.mask(query_tile, j, masked, t.scores);
@@ -108,7 +110,7 @@ void forward(const AttentionForward& args) {
   const AttentionShape& s = args.shape;
   const Packing packing(s);
   auto* k = static_cast<float*>(args.workspace);
-  float* v = k + s.batch * s.kv_heads * packing.head_floats();
+  float* v = k + s.batch * s.kv_heads * packing.head_size();
   pack_keys<T>(s, args.k, args.v, k, v);
   const std::int64_t units = s.batch * s.heads * packing.tiles;
 #pragma omp parallel
@@ -120,7 +122,7 @@ void forward(const AttentionForward& args) {
       const std::int64_t query_tile = packing.tiles - 1 - u % packing.tiles;
       const std::int64_t head = u / packing.tiles % s.heads, batch = u / packing.tiles / s.heads;
       const std::int64_t kv_head = batch * s.kv_heads + head / (s.heads / s.kv_heads);
-      const std::int64_t keys = kv_head * packing.head_floats();
+      const std::int64_t keys = kv_head * packing.head_size();
       forward_tile<T>(args, k + keys, v + keys, batch, head, query_tile, *scratch);
     }
   }
@@ -131,11 +133,12 @@ void forward(const AttentionForward& args) {
 
 std::int64_t attention_forward_workspace(const AttentionForward& args) {
   const AttentionShape& s = args.shape;
-  return 2 * s.batch * s.kv_heads * attention::Packing(s).head_floats() * size_of(DType::f32);
+  return 2 * s.batch * s.kv_heads * attention::Packing(s).head_size() * size_of(DType::f32);
 }
 
 void attention_forward(Stream&, const AttentionForward& args) {
   check_operands(args);
+  if (attention::takes_onednn(args.shape)) return attention::forward_by_onednn(args);
   args.shape.dtype == DType::f32 ? attention::forward<float>(args) : attention::forward<bf16>(args);
 }
 

@@ -3,11 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/attention.h"
-#include "kernels/cpu/vector.h"
-#include "src/base/round_up.h"
-
-/// What attention forward and backward share: vectors, exp2, products of small fp32 tiles, packing.
+/// What attention forward and backward share: vectors, exp2, products of small fp32 tiles.
 ///
 /// Tiles are kept transposed, keys as rows and queries as columns: a vector then holds one key against several queries,
 /// so that maxima, sums and masks of the softmax work lane by lane, and K and V are read as they are stored.
@@ -123,71 +119,6 @@ void product(const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
   }
   for (; column < columns; column += lanes) {
     product_columns<1, Transposed, causal>(a, lda, b, ldb, c, ldc, rows, column, depth, add);
-  }
-}
-
-/// Sizes of the packed form: rows of head_dim padded with zeros to a multiple of 16, sequences to whole tiles.
-struct Packing {
-  std::int64_t depth, tiles;
-  explicit Packing(const AttentionShape& s) : depth(round_up(s.head_dim, 16)), tiles(ceil_div(s.seq, tile)) {
-    if (s.head_dim > max_head_dim) {
-      throw usage_error("kernels", "attention: head_dim {}, on the CPU at most {}", s.head_dim, max_head_dim);
-    }
-  }
-  std::int64_t tile_floats() const { return tile * depth; }
-  std::int64_t head_floats() const { return tiles * tile_floats(); }
-};
-
-/// Rows [first, first + tile) of one head of x [seq, heads, head_dim] to fp32 [tile, depth] × factor, zero outside.
-template <typename T>
-void pack_rows(const T* x, std::int64_t stride, std::int64_t valid, std::int64_t head_dim, std::int64_t depth,
-               float factor, float* packed) {
-  for (std::int64_t r = 0; r < tile; ++r) {
-    float* __restrict to = packed + r * depth;
-    const std::int64_t n = r < valid ? head_dim : 0;
-    const T* __restrict from = x + r * stride;
-#pragma omp simd
-    for (std::int64_t d = 0; d < n; ++d) to[d] = static_cast<float>(from[d]) * factor;
-    std::fill(to + n, to + depth, 0.0f);
-  }
-}
-
-/// to[columns, rows] = from[rows, columns]ᵀ, both extents multiples of 16.
-inline void transpose(const float* from, std::int64_t rows, std::int64_t columns, float* to) {
-  constexpr std::int64_t step = 8;
-  for (std::int64_t r = 0; r < rows; r += step) {
-    for (std::int64_t c = 0; c < columns; c += step) {
-      for (std::int64_t i = 0; i < step; ++i) {
-        for (std::int64_t j = 0; j < step; ++j) to[(c + i) * rows + r + j] = from[(r + j) * columns + c + i];
-      }
-    }
-  }
-}
-
-/// The first `valid` rows of fp32 [tile, depth] × factor back into one head of x [seq, heads, head_dim].
-template <typename T>
-void unpack_rows(const float* packed, std::int64_t depth, std::int64_t valid, std::int64_t head_dim, float factor, T* x,
-                 std::int64_t stride) {
-  for (std::int64_t r = 0; r < valid; ++r) {
-    const float* __restrict from = packed + r * depth;
-    T* __restrict to = x + r * stride;
-#pragma omp simd
-    for (std::int64_t d = 0; d < head_dim; ++d) cpu::store(to[d], from[d] * factor);
-  }
-}
-
-/// Packs k and v of every (batch, kv head) as [batch, kv_heads][tiles][tile, depth], on all threads.
-template <typename T>
-void pack_keys(const AttentionShape& s, const void* k, const void* v, float* k_packed, float* v_packed) {
-  const Packing packing(s);
-  const std::int64_t units = s.batch * s.kv_heads * packing.tiles, stride = s.kv_heads * s.head_dim;
-#pragma omp parallel for schedule(static)
-  for (std::int64_t u = 0; u < units; ++u) {
-    const std::int64_t head = u / packing.tiles, first = u % packing.tiles * tile;
-    const std::int64_t offset = ((head / s.kv_heads * s.seq + first) * s.kv_heads + head % s.kv_heads) * s.head_dim;
-    const std::int64_t valid = std::min(tile, s.seq - first), to = u * packing.tile_floats();
-    pack_rows(static_cast<const T*>(k) + offset, stride, valid, s.head_dim, packing.depth, 1.0f, k_packed + to);
-    pack_rows(static_cast<const T*>(v) + offset, stride, valid, s.head_dim, packing.depth, 1.0f, v_packed + to);
   }
 }
 

@@ -10,7 +10,8 @@
 namespace octet::cpu {
 
 /// What bf16 and fp8 operands are widened to before the CPU multiplies them (f32 operands stay f32). Both are exact
-/// for fp8; products and sums are fp32 either way, so the choice moves results by summation order alone.
+/// for fp8; products and sums are fp32 either way, so that GEMMs differ by summation order alone. Attention in bf16
+/// rounds its probabilities for products in bf16 (attention_onednn.h).
 enum class GemmInput : std::uint8_t { f32, bf16 };
 constexpr auto names_of(GemmInput) {
   return std::to_array<std::string_view>({"f32", "bf16"});

@@ -1,8 +1,11 @@
 #include "kernels/cpu/multiply.h"
 
+#include <omp.h>
+
 #include <map>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <tuple>
+#include <unordered_map>
 
 #include "src/base/error.h"
 
@@ -31,32 +34,48 @@ memory::desc scalar() {
   return {{1, 1}, memory::data_type::f32, memory::format_tag::ab};
 }
 
-/// A matmul primitive takes some 100 µs to build and a training step repeats a few dozen shapes.
+/// A matmul primitive takes some 100 µs to build and a training step repeats a few dozen shapes. What a call multiplies
+/// is put into `operands`, which are kept since small products would take longer to describe than to compute.
 struct CachedMatmul {
-  memory::desc a, b, c;
   dnnl::matmul primitive;
+  std::unordered_map<int, memory> operands;
+
+  void run(dnnl::stream& stream, const Multiply& args) {
+    float scale = args.scale;
+    const auto set = [&](int which, const void* data) { operands.at(which).set_data_handle(const_cast<void*>(data)); };
+    set(DNNL_ARG_SRC, args.a.data);
+    set(DNNL_ARG_WEIGHTS, args.b.data);
+    set(DNNL_ARG_DST, args.c);
+    set(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, &scale);
+    primitive.execute(stream, operands);
+    stream.wait();
+  }
 };
 
-using Key = std::tuple<DType, DType, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                       bool, bool, bool>;
+/// With the threads for which a primitive was made (OneThreadProducts).
+using Key = std::tuple<int, DType, DType, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                       std::int64_t, bool, bool, bool>;
 
 CachedMatmul build(const Multiply& args) {
-  CachedMatmul made;
-  made.a = describe(args.a, args.input, args.m, args.k);
-  made.b = describe(args.b, args.input, args.k, args.n);
-  made.c = describe({args.c, args.c_stride, false}, args.c_dtype, args.m, args.n);
+  const memory::desc a = describe(args.a, args.input, args.m, args.k), b = describe(args.b, args.input, args.k, args.n);
+  const memory::desc c = describe({args.c, args.c_stride, false}, args.c_dtype, args.m, args.n);
   dnnl::post_ops finish;
   finish.append_binary(dnnl::algorithm::binary_mul, scalar());
   if (args.beta != 0.0f) finish.append_sum(1.0f);
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(finish);
-  made.primitive = dnnl::matmul({{made.a, made.b, made.c}, attributes, engine()});
-  return made;
+  const auto nowhere = [](const memory::desc& desc) { return memory(desc, engine(), DNNL_MEMORY_NONE); };
+  return {dnnl::matmul({{a, b, c}, attributes, engine()}),
+          {{DNNL_ARG_SRC, nowhere(a)},
+           {DNNL_ARG_WEIGHTS, nowhere(b)},
+           {DNNL_ARG_DST, nowhere(c)},
+           {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, nowhere(scalar())}}};
 }
 
-const CachedMatmul& find_or_build(const Multiply& args) {
+CachedMatmul& find_or_build(const Multiply& args) {
   thread_local std::map<Key, CachedMatmul> cache;
-  const Key key{args.input,
+  const Key key{omp_get_max_threads(),
+                args.input,
                 args.c_dtype,
                 args.m,
                 args.n,
@@ -76,16 +95,7 @@ const CachedMatmul& find_or_build(const Multiply& args) {
 
 void multiply_by_primitive(const Multiply& args) try {
   thread_local dnnl::stream stream(engine());
-  const CachedMatmul& matmul = find_or_build(args);
-  float scale = args.scale;
-  const auto wrap = [](const memory::desc& desc, const void* data) {
-    return memory(desc, engine(), const_cast<void*>(data));
-  };
-  matmul.primitive.execute(stream, {{DNNL_ARG_SRC, wrap(matmul.a, args.a.data)},
-                                    {DNNL_ARG_WEIGHTS, wrap(matmul.b, args.b.data)},
-                                    {DNNL_ARG_DST, wrap(matmul.c, args.c)},
-                                    {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, wrap(scalar(), &scale)}});
-  stream.wait();
+  find_or_build(args).run(stream, args);
 } catch (const dnnl::error& failure) {
   throw internal_error("kernels", "oneDNN could not multiply m {} n {} k {} in {}: {}", args.m, args.n, args.k,
                        name_of(args.input), failure.message);
@@ -102,6 +112,14 @@ void multiply(const Multiply& args) {
     throw internal_error("kernels", "oneDNN could not multiply m {} n {} k {} in f32: status {}", args.m, args.n,
                          args.k, static_cast<int>(status));
   }
+}
+
+OneThreadProducts::OneThreadProducts() : threads_(omp_get_max_threads()) {
+  omp_set_num_threads(1);
+}
+
+OneThreadProducts::~OneThreadProducts() {
+  omp_set_num_threads(threads_);
 }
 
 }  // namespace octet::cpu

@@ -28,6 +28,18 @@ struct Multiply {
 
 void multiply(const Multiply& args);
 
+/// While it lives, the products of this thread of a parallel region are computed by it alone.
+class OneThreadProducts {
+ public:
+  OneThreadProducts();
+  ~OneThreadProducts();
+  OneThreadProducts(const OneThreadProducts&) = delete;
+  OneThreadProducts& operator=(const OneThreadProducts&) = delete;
+
+ private:
+  int threads_;
+};
+
 /// The general way, by a cached matmul primitive; multiply() takes it for bf16. Apart so that tests reach it with f32
 /// on processors without bf16.
 void multiply_by_primitive(const Multiply& args);

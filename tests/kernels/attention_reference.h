@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "kernels/cpu/gemm_input.h"
 #include "tests/kernels/kernel_test.h"
 
 /// Attention from its definition, and runs of the CPU's kernels to hold against it.
@@ -94,6 +95,19 @@ Result<T> run(AttentionShape s, const std::vector<T>& q, const std::vector<T>& k
   backward.workspace = backward_space.get();
   cpu::attention_backward(stream(), backward);
   return r;
+}
+
+/// Runs `body` for each way in which this processor can multiply bf16 (cpu.gemm): by fp32's tiles, and by oneDNN.
+template <typename Body>
+void for_each_way_of_bf16(Body body) {
+  const cpu::CpuFeatures cpu = cpu::read_cpu_features();
+  for (const cpu::GemmInputChoice choice : {cpu::GemmInputChoice::f32, cpu::GemmInputChoice::bf16}) {
+    if (choice == cpu::GemmInputChoice::bf16 && !cpu.avx512_bf16 && !cpu.amx_bf16) continue;
+    SCOPED_TRACE(testing::Message() << "cpu.gemm " << name_of(choice));
+    cpu::set_gemm_input(choice);
+    body();
+  }
+  cpu::set_gemm_input(cpu::GemmInputChoice::automatic);
 }
 
 inline AttentionShape shape(std::int64_t batch, std::int64_t seq, std::int64_t heads, std::int64_t kv_heads,

@@ -38,7 +38,7 @@ TEST(Attention, F32WithLargeScoresAgreesWithTheDefinitionInDouble) {
 
 // Outputs are rounded to bf16 (2^-9 relative), and the backward's delta comes from the rounded output.
 TEST(Attention, Bf16AgreesWithTheDefinitionInDouble) {
-  compare_with_reference<bf16>(4e-3, 1.0f);
+  for_each_way_of_bf16([] { compare_with_reference<bf16>(4e-3, 1.0f); });
 }
 
 TEST(Attention, GradientsAreFiniteDifferencesOfTheDefinition) {
@@ -103,12 +103,12 @@ void same_bits_for_any_thread_count(const std::vector<std::int64_t>& documents =
 
 TEST(Attention, SameBitsForAnyThreadCount) {
   same_bits_for_any_thread_count<float>();
-  same_bits_for_any_thread_count<bf16>();
+  for_each_way_of_bf16([] { same_bits_for_any_thread_count<bf16>(); });
 }
 
 TEST(Attention, SameBitsForAnyThreadCountWithinDocuments) {
   same_bits_for_any_thread_count<float>({3, 1, 70, 11});
-  same_bits_for_any_thread_count<bf16>({3, 1, 70, 11});
+  for_each_way_of_bf16([] { same_bits_for_any_thread_count<bf16>({3, 1, 70, 11}); });
 }
 
 TEST(Attention, TheFutureHasNoInfluence) {
@@ -130,11 +130,12 @@ TEST(Attention, TooLongAHeadIsAnError) {
   EXPECT_THROW(cpu::attention_forward_workspace(args), Error);
 }
 
-TEST(Attention, NanIsNotLost) {
+template <typename T>
+void expect_nan_is_not_lost() {
   const AttentionShape s = shape(1, 70, 1, 1, 16);
-  Inputs<float> in(s);
-  in.q[66 * 16 + 3] = std::numeric_limits<float>::quiet_NaN();
-  const Result<float> r = run(s, in.q, in.k, in.v, in.d_o);
+  Inputs<T> in(s);
+  in.q[66 * 16 + 3] = T(std::numeric_limits<float>::quiet_NaN());
+  const Result<T> r = run(s, in.q, in.k, in.v, in.d_o);
   for (std::size_t d = 0; d < 16; ++d) {
     EXPECT_TRUE(std::isnan(r.o[66 * 16 + d]));
     EXPECT_TRUE(std::isnan(r.dq[66 * 16 + d]));
@@ -142,6 +143,11 @@ TEST(Attention, NanIsNotLost) {
     EXPECT_TRUE(std::isnan(r.dv[0 + d]));
     EXPECT_FALSE(std::isnan(r.o[65 * 16 + d]));
   }
+}
+
+TEST(Attention, NanIsNotLost) {
+  expect_nan_is_not_lost<float>();
+  for_each_way_of_bf16([] { expect_nan_is_not_lost<bf16>(); });
 }
 
 }  // namespace

@@ -76,7 +76,8 @@ void declare_machine(Schema& schema, RunConfig& c) {
   schema.section("cpu", "The CPU backend.");
   schema.add_choice("gemm", c.cpu.gemm)
       .help(
-          "Type to which operands of bf16 and float8 GEMMs are widened. auto: by vendor and features of the "
+          "Type to which operands of bf16 and float8 GEMMs, and of their attention, are widened. auto: by vendor and "
+          "features of the "
           "processor.");
   schema.add("threads", c.cpu.threads)
       .unit("threads")
