@@ -34,12 +34,13 @@ struct AdamWUpdate {
   double bias2 = 1;                       ///< 1 - beta2^step
   const float* gradient_scale = nullptr;  ///< device: the clip factor
   const std::uint32_t* skip = nullptr;    ///< device: when non-zero nothing is changed
+  void* rounded = nullptr;                ///< [n], bf16: where the new parameter goes rounded too; null: nowhere
   StatsOut stats{};                       ///< of the parameter as it is left; non_finite is not used
   /// The most multiprocessors of a GPU that the update may take. It takes each of them whole, so that the others are
   /// free for work beside it; 0 means all. The CPU has no use for it.
   std::int64_t multiprocessors = 0;
 
-  std::int64_t bytes_moved() const { return n * (24 + size_of(gradient_dtype)); }
+  std::int64_t bytes_moved() const { return n * (24 + size_of(gradient_dtype) + (rounded == nullptr ? 0 : 2)); }
   bool operator==(const AdamWUpdate&) const = default;
 };
 

@@ -22,6 +22,10 @@ void update_block(float* parameter, float* first, float* second, const G* gradie
   }
 }
 
+void round(const float* parameter, bf16* rounded, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) rounded[i] = bf16(parameter[i]);
+}
+
 void update(const AdamWUpdate& args) {
   const bool skips = args.skip != nullptr && *args.skip != 0;
   const AdamWFactors by = factors_of(args);
@@ -34,6 +38,7 @@ void update(const AdamWUpdate& args) {
         update_block(args.parameter + begin, args.first_moment + begin, args.second_moment + begin,
                      static_cast<const G*>(args.gradient) + begin, end - begin, gradient_scale, by);
       });
+      if (args.rounded != nullptr) round(args.parameter + begin, static_cast<bf16*>(args.rounded) + begin, end - begin);
     }
     if (amax) f.add(args.parameter + begin, end - begin);
   });

@@ -38,8 +38,9 @@ __device__ __forceinline__ void measure(const AdamWSlice& slice) {
   fold.publish({.amax = slice.amax, .non_finite = nullptr});
 }
 
-/// Reads 16 bytes an element, 14 with a gradient in bf16, and writes 12; four elements a thread at a time, or `at_once`
-/// times four, all of which are read before the first is computed: 64 bytes a thread under way, or 128.
+/// Reads 16 bytes an element, 14 with a gradient in bf16, and writes 12, or 14 where the parameter is rounded too; four
+/// elements a thread at a time, or `at_once` times four, all of which are read before the first is computed: 64 bytes a
+/// thread under way, or 128.
 /// `now`: returns the slice.
 template <typename G, int block_threads, int at_once, typename SliceNow>
 __device__ __forceinline__ void update_slice(const AdamWSlice& slice, const SliceNow& now,

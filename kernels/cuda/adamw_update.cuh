@@ -15,6 +15,7 @@ namespace octet::cuda {
 struct AdamWSlice {
   float *parameter, *first_moment, *second_moment;
   const void* gradient;
+  __nv_bfloat16* rounded;  ///< null: the new parameter goes nowhere else
   float* amax;
   std::int64_t n, packs;  ///< elements; of them, in fours that lie on 16 bytes
   float decay;
@@ -28,11 +29,12 @@ inline AdamWSlice::AdamWSlice(const AdamWUpdate& u)
       first_moment(u.first_moment),
       second_moment(u.second_moment),
       gradient(u.gradient),
+      rounded(static_cast<__nv_bfloat16*>(u.rounded)),
       amax(u.stats.amax),
       n(u.n),
       decay(factors_of(u).decay) {
   const bool wide =
-      aligned(16, parameter, first_moment, second_moment) &&
+      aligned(16, parameter, first_moment, second_moment) && aligned(8, rounded) &&
       aligned(static_cast<std::uintptr_t>(4 * size_of(u.gradient_dtype)), static_cast<const char*>(gradient));
   packs = wide ? n / 4 : 0;
 }
@@ -106,6 +108,12 @@ __device__ __forceinline__ void update_elements(const AdamWSlice& slice, const A
   }
   write<full>(slice.first_moment + at, e.first, count);
   write<full>(slice.second_moment + at, e.second, count);
+  if (slice.rounded != nullptr) {  // the same for all threads
+    Chunk<__nv_bfloat16, 4> rounded;
+#pragma unroll
+    for (int j = 0; j < 4; ++j) rounded.v[j] = from_float<__nv_bfloat16>(e.parameter.v[j]);
+    write<full>(slice.rounded + at, rounded, count);
+  }
   write<full>(slice.parameter + at, e.parameter, count);
 }
 

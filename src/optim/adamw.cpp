@@ -30,6 +30,7 @@ void adamw_step(Stream& stream, const KernelTable& kernels, const OptimizerConfi
             .bias2 = bias(config.beta2),
             .gradient_scale = clip_factor,
             .skip = skip,
+            .rounded = s.rounded,
             .stats = {.amax = s.amax, .non_finite = nullptr},
             .multiprocessors = multiprocessors};
   };

@@ -127,6 +127,25 @@ void FsdpWeights::invalidate() {
   }
 }
 
+std::vector<void*> FsdpWeights::places_of_update(int index) const {
+  const Unit& unit = units_[static_cast<std::size_t>(index)];
+  if (!unit.gathered || exchanges(group_.size(), options_) || overlaps() || options_.poison) return {};
+  const std::size_t first = list_.range(index).first;
+  std::vector<void*> places;
+  for (std::size_t i = 0; i < unit.tensors.size(); ++i) {
+    const bool master = is_master(list_.parameters[first + i], group_.size(), options_);
+    if (!master && unit.tensors[i].dtype != DType::bf16) return {};
+    places.push_back(master ? nullptr : unit.tensors[i].data);
+  }
+  return places;
+}
+
+void FsdpWeights::updated() {
+  for (std::size_t i = 0; i < units_.size(); ++i) {
+    if (units_[i].gathered && places_of_update(static_cast<int>(i)).empty()) drop(units_[i]);
+  }
+}
+
 void FsdpWeights::drop(Unit& unit) {
   if (options_.poison) poison(stream_.device(), stream_, unit.buffer.data(), unit.buffer.bytes());
   pool_.give_back(std::move(unit.buffer));
@@ -138,7 +157,10 @@ void FsdpWeights::drop(Unit& unit) {
 
 void FsdpWeights::start_gather(int index) {
   Unit& unit = units_[static_cast<std::size_t>(index)];
-  if (unit.gathered) return;
+  if (unit.gathered) {
+    if (updates_ != nullptr) updates_->await(static_cast<std::size_t>(index), gathers_);  // it may have written there
+    return;
+  }
   unit.buffer = pool_.acquire(unit_bytes_[static_cast<std::size_t>(index)]);
   if (overlaps()) {
     stream_.record(*passed_);

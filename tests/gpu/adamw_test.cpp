@@ -14,6 +14,7 @@ struct State {
         second(stream, squares(n)),
         gradient(stream, normal<float>(n, 34, 1e-2)),
         narrow(stream, normal<bf16>(n, 34, 1e-2)),
+        rounded(stream, std::vector<bf16>(static_cast<std::size_t>(n), bf16(1.0f))),
         amax(stream, {raised_from}) {}
 
   static constexpr float raised_from = 1.5f;  ///< above some shards' abs-max and below others'
@@ -25,7 +26,8 @@ struct State {
   }
 
   Both<float> parameter, first, second, gradient;
-  Both<bf16> narrow;  ///< the gradient in bf16
+  Both<bf16> narrow;   ///< the gradient in bf16
+  Both<bf16> rounded;  ///< the parameter in bf16
   Both<float> amax;
 };
 
@@ -52,6 +54,7 @@ class GpuAdamW : public GpuTest {
                      .bias2 = 1 - std::pow(0.95, step),
                      .gradient_scale = clipped ? scale.cpu() : nullptr,
                      .skip = skip < 0 ? nullptr : flag.cpu(),
+                     .rounded = clipped ? s.rounded.cpu() + offset : nullptr,
                      .stats = {.amax = s.amax.cpu(), .non_finite = nullptr},
                      .multiprocessors = multiprocessors};
     cpu.adamw(*cpu_stream, args);
@@ -59,18 +62,28 @@ class GpuAdamW : public GpuTest {
     args.first_moment = s.first.gpu() + offset, args.second_moment = s.second.gpu() + offset;
     args.gradient_scale = clipped ? scale.gpu() : nullptr, args.skip = skip < 0 ? nullptr : flag.gpu();
     args.stats.amax = s.amax.gpu();
+    if (clipped) args.rounded = s.rounded.gpu() + offset;
     gpu().adamw(*gpu_stream, args);
     if (skip > 0) {
       expect_same_bits(s.parameter, "parameter");
       expect_same_bits(s.first, "first moment");
       expect_same_bits(s.second, "second moment");
       expect_same_bits(s.amax, "amax");
+      expect_same_bits(s.rounded, "parameter in bf16");
       return;
     }
     expect_close(s.parameter, 1e-6, "parameter");
     expect_close(s.first, 1e-6, "first moment");
     expect_close(s.second, 1e-6, "second moment");
     check_amax(s, n, offset);
+    if (clipped) check_rounded(s, n, offset);
+  }
+
+  /// The new values as a cast would round them, and nothing beside them.
+  void check_rounded(State& s, std::int64_t n, std::int64_t offset) {
+    const std::vector<float> stored = s.parameter.download();
+    for (std::int64_t i = offset; i < offset + n; ++i) s.rounded.cpu()[i] = bf16(stored[static_cast<std::size_t>(i)]);
+    expect_same_bits(s.rounded, "parameter in bf16");
   }
 
   /// That of the new values, bit by bit.

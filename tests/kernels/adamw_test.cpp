@@ -111,6 +111,29 @@ TEST(AdamW, GradientsInBf16HaveTheBitsOfTheSameValuesInFp32) {
   }
 }
 
+TEST(AdamW, RoundsTheNewParameterTooUnlessItSkips) {
+  for (const std::int64_t n : {1, 13, 2048, 5003}) {
+    State s = random_state(n), expected = s;
+    const auto gradient = random_values(n, 10, 0.5);
+    const bf16 before(7.0f);
+    std::vector<bf16> rounded(static_cast<std::size_t>(n) + 1, before);
+    auto u = update_of(s, gradient, 2, {});
+    u.rounded = rounded.data();
+    EXPECT_EQ(u.bytes_moved(), 30 * n);
+    std::uint32_t skip = 1;
+    u.skip = &skip;
+    cpu::adamw(stream(), u);
+    EXPECT_TRUE(same_bits(rounded, std::vector<bf16>(rounded.size(), before)));
+    skip = 0;
+    cpu::adamw(stream(), u);
+    cpu::adamw(stream(), update_of(expected, gradient, 2, {}));
+    EXPECT_TRUE(same_bits(s.parameter, expected.parameter));
+    std::vector<bf16> converted(rounded.size(), before);
+    cpu::convert(stream(), {.x = expected.parameter.data(), .from = DType::f32, .y = converted.data(), .n = n});
+    EXPECT_TRUE(same_bits(rounded, converted));
+  }
+}
+
 TEST(AdamW, FirstStepMovesByTheLearningRate) {
   State s{{1, 1, 1, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
   cpu::adamw(stream(), update_of(s, {1e-3f, -5.0f, 0.0f, 100.0f}, 1,

@@ -112,6 +112,8 @@ TEST(BytesMoved, AreThoseOfTheOperands) {
             3 * 4 * 8 + 12);
   EXPECT_EQ((AdamWUpdate{.n = 10, .stats = {}}).bytes_moved(), 280);
   EXPECT_EQ((AdamWUpdate{.gradient_dtype = DType::bf16, .n = 10, .stats = {}}).bytes_moved(), 260);
+  int place = 0;
+  EXPECT_EQ((AdamWUpdate{.n = 10, .rounded = &place, .stats = {}}).bytes_moved(), 300);
   AdamWUpdates several = AdamWUpdate{.n = 10, .stats = {}};
   several.add({.n = 5, .stats = {}});
   EXPECT_EQ(several.bytes_moved(), 420);

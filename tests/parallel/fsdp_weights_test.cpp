@@ -211,6 +211,41 @@ TEST_F(Weights, ALoneRankComputesWithTheFp32MasterItself) {
   EXPECT_EQ(cpu_device().ledger().usage(Purpose::gathered).now, 0);
 }
 
+/// Those that an update leaves in their places are not made again.
+TEST_F(Weights, AnUpdateLeavesALoneRanksInBf16) {
+  for (const Zero zero : {Zero::two, Zero::three}) {
+    make(test::example_list(DType::e4m3), {.zero = zero});
+    EXPECT_TRUE(weights->places_of_update(0).empty());  // not gathered
+    run_pass();
+    const bool stay = ranks_ == 1 && zero == Zero::two;
+    for (const int unit : {0, 1, 2, 3}) {
+      const bool is_block = unit == 1 || unit == 2;  // with weights in fp8
+      const std::vector<void*> places = weights->places_of_update(unit);
+      EXPECT_EQ(places.empty(), is_block || !stay) << unit;
+      for (void* place : places) *static_cast<std::uint16_t*>(place) = 0x5555;
+    }
+    weights->updated();
+    weights->begin_pass(pass_units);
+    for (const int unit : pass_units) {
+      const auto* first = static_cast<const std::uint16_t*>(weights->gather(unit)[0].data);
+      EXPECT_EQ(*first == 0x5555, stay && (unit == 0 || unit == 3)) << unit;
+      weights->release(unit);
+    }
+    set_masters(1);
+    expect_pass(false);
+  }
+}
+
+TEST_F(Weights, AnUpdateLeavesMastersThatAreWeights) {
+  if (ranks_ > 1) GTEST_SKIP() << "for one rank";
+  make(test::example_list(DType::f32, DType::f32), {.zero = Zero::two});
+  run_pass();
+  const std::vector<void*> places = weights->places_of_update(1);
+  EXPECT_EQ(places, std::vector<void*>(4, nullptr));
+  weights->updated();
+  expect_pass(false);
+}
+
 TEST_F(Weights, OneGatherAParameterInTheBytesOfItsFormat) {
   struct Case {
     DType linears;

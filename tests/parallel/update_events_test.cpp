@@ -80,6 +80,38 @@ TEST_P(GathersAfterUpdates, AGatherComesAfterItsUnitsAndTheModelAfterNoLaterOne)
   EXPECT_EQ(recording.count_host_waits(), 0);
 }
 
+/// A lone rank's weights in bf16 are written by the update itself, and are not cast again.
+TEST_F(UpdateOrder, TheModelComesAfterAnUpdateThatLeavesItsWeights) {
+  const std::unique_ptr<Communicator> alone = make_self_communicator(*model, "alone");
+  const ShardLayout layout(list_, 0, 1);
+  const ShardedBuffer master(layout, cpu_device(), *stream_, Purpose::parameters);
+  WeightScales scales(list_, layout, cpu_device(), *stream_);
+  FsdpWeights weights(list_, master, scales, *alone, *self_, *model, {.zero = Zero::two}, &updates);
+  const std::vector<int> pass{0, 1, 2, 3, 3, 2, 1, 0};
+  for (int step = 0; step < 3; ++step) {
+    int last = 0;
+    std::vector<int> updated;
+    if (step > 0) {
+      last = recording.work(*model, "norm");
+      updated = update(true);
+      for (int unit = 0; unit < units(); ++unit) EXPECT_FALSE(weights.places_of_update(unit).empty());
+      EXPECT_TRUE(recording.precedes(last, updated[0]));
+      weights.updated();
+    }
+    weights.begin_pass(pass);
+    for (std::size_t p = 0; p < pass.size(); ++p) {
+      weights.gather(pass[p]);
+      const int computed = recording.work(*model, "compute");
+      for (int unit = 0; step > 0 && unit < units(); ++unit) {
+        const bool asked = unit <= pass[p] || p > 3;
+        EXPECT_EQ(recording.precedes(updated[static_cast<std::size_t>(unit)], computed), asked) << unit << " at " << p;
+      }
+      weights.release(pass[p]);
+    }
+    if (step > 0) updates.join();
+  }
+}
+
 TEST_F(EventsOfUpdates, AreAllDoneForTheModelOnceTheyAreJoined) {
   const std::vector<int> updated = update(true);
   const int before = recording.work(*model, "before");

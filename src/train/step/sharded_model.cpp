@@ -90,7 +90,7 @@ void ShardedModel::finish_step(std::int64_t step, double lr, bool beside) {
   update_delayed_scales();
   weight_scales_.clear();
   update(step, lr, beside && !weight_scales_.exchanges(reductions::weight_amax(mesh_)));
-  weights_.invalidate();
+  weights_.updated();
 }
 
 /// Unit by unit, in the order in which the next forward pass asks for them.
@@ -98,11 +98,13 @@ void ShardedModel::update(std::int64_t step, double lr, bool beside) {
   Stream& stream = updates_.begin(beside);
   const std::int64_t few = beside ? update_multiprocessors(optimizer_, device_.multiprocessors()) : 0;
   bool model_waits = true;  // it has nothing to do before the embedding and the first block are updated
-  const std::span<const OptimizerSlice> slices = slices_;
+  const std::span<OptimizerSlice> slices = slices_;
   for (std::size_t unit = 0; unit < parameters().units.size(); ++unit) {
     const auto [begin, end] = parameters().range(static_cast<int>(unit));
     if (begin == end) continue;  // another stage's
     const UnitScope scope(parameters().units[unit]);
+    const std::vector<void*> rounded = weights_.places_of_update(static_cast<int>(unit));
+    for (std::size_t i = begin; i < end; ++i) slices[i].rounded = rounded.empty() ? nullptr : rounded[i - begin];
     adamw_step(stream, kernels_, optimizer_, lr, step, slices.subspan(begin, end - begin), norm_.factor(), norm_.skip(),
                model_waits ? 0 : few);
     model_waits = model_waits && static_cast<int>(unit) == embedding_unit;
