@@ -28,13 +28,29 @@ struct Pass {
   __device__ int digit(std::int32_t position) const { return (range.row(tokens[position]) >> shift) & (bins - 1); }
 };
 
+/// What a thread has of a chunk: the positions `step` apart from `begin` on, and their digits; those beyond the end
+/// have digit `bins`. All are read at once: a digit is known after two loads that wait for each other, and one after
+/// the other they would take most of a pass.
+struct Digits {
+  std::int32_t position[rounds];
+  int digit[rounds];
+
+  __device__ __forceinline__ Digits(const Pass& pass, std::int64_t begin, int step) {
+#pragma unroll
+    for (int r = 0; r < rounds; ++r) position[r] = begin + r * step < pass.n ? pass.position(begin + r * step) : -1;
+#pragma unroll
+    for (int r = 0; r < rounds; ++r) digit[r] = position[r] < 0 ? bins : pass.digit(position[r]);
+  }
+};
+
 __global__ void __launch_bounds__(threads) count_digits(Pass pass) {
   __shared__ std::int32_t count[bins];
+  const Digits own(pass, std::int64_t{blockIdx.x} * chunk + threadIdx.x, threads);
   for (int d = threadIdx.x; d < bins; d += threads) count[d] = 0;
   __syncthreads();
-  const std::int64_t begin = std::int64_t{blockIdx.x} * chunk;
-  for (int j = threadIdx.x; j < chunk; j += threads) {
-    if (begin + j < pass.n) atomicAdd(&count[pass.digit(pass.position(begin + j))], 1);
+#pragma unroll
+  for (const int digit : own.digit) {
+    if (digit < bins) atomicAdd(&count[digit], 1);
   }
   __syncthreads();
   for (int d = threadIdx.x; d < bins; d += threads) {
@@ -80,12 +96,12 @@ __global__ void __launch_bounds__(scan_threads) scan_counts(std::int32_t* counts
 __global__ void __launch_bounds__(threads) scatter_positions(Pass pass) {
   __shared__ std::int32_t next[warps][bins];  // counts, then the place of each warp's next position of a digit
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const Digits own(pass, std::int64_t{blockIdx.x} * chunk + warp * (32 * rounds) + lane, 32);
   for (int j = threadIdx.x; j < warps * bins; j += threads) next[j / bins][j % bins] = 0;
   __syncthreads();
-  const std::int64_t begin = std::int64_t{blockIdx.x} * chunk + warp * (32 * rounds) + lane;
-  for (int round = 0; round < rounds; ++round) {
-    const std::int64_t i = begin + round * 32;
-    if (i < pass.n) atomicAdd(&next[warp][pass.digit(pass.position(i))], 1);
+#pragma unroll
+  for (const int digit : own.digit) {
+    if (digit < bins) atomicAdd(&next[warp][digit], 1);
   }
   __syncthreads();
   for (int d = threadIdx.x; d < bins; d += threads) {
@@ -97,14 +113,13 @@ __global__ void __launch_bounds__(threads) scatter_positions(Pass pass) {
     }
   }
   __syncthreads();
+#pragma unroll
   for (int round = 0; round < rounds; ++round) {
-    const std::int64_t i = begin + round * 32;
-    const bool inside = i < pass.n;
-    const std::int32_t position = inside ? pass.position(i) : 0;
-    const int digit = inside ? pass.digit(position) : bins;
+    const int digit = own.digit[round];
+    const bool inside = digit < bins;
     const unsigned peers = __match_any_sync(~0u, digit);
     const int rank = __popc(peers & ((1u << lane) - 1));
-    if (inside) pass.to[next[warp][digit] + rank] = position;
+    if (inside) pass.to[next[warp][digit] + rank] = own.position[round];
     __syncwarp();
     if (inside && rank == 0) next[warp][digit] += __popc(peers);
     __syncwarp();
