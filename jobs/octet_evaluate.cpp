@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "checkpoints/durable.h"
+#include "checkpoints/format/durable.h"
 #include "jobs/evaluate/evaluate_tasks.h"
 #include "jobs/evaluate/evaluate_texts.h"
 #include "jobs/evaluate/generate.h"

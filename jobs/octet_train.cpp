@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <optional>
 
-#include "checkpoints/read_together.h"
 #include "jobs/train/command_line.h"
 #include "jobs/train/dry_run_command.h"
 #include "jobs/train/library_versions.h"
@@ -23,6 +22,7 @@
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/mpi_runtime.h"
 #include "src/comm/nccl_process.h"
+#include "src/comm/read_together.h"
 #include "src/comm/watchdog.h"
 #include "src/device/hardware_queues.h"
 #include "src/train/options/checks.h"
@@ -142,14 +142,14 @@ class Command {
     const auto stream = cpu_device().make_stream();
     const auto hosts = make_mpi_communicator(*stream, "command");
     if (largest(wrong_ ? 0 : 1, *hosts) == 0) return;  // a mistake
-    std::optional<checkpoint::ReadError> unread;
+    std::optional<files::ReadError> unread;
     try {
-      checkpoint::ReadProgress progress;
-      checkpoint::with_retries(progress, [this] { reread(); });
-    } catch (const checkpoint::ReadError& error) {
+      files::ReadProgress progress;
+      files::with_retries(progress, [this] { reread(); });
+    } catch (const files::ReadError& error) {
       unread = error;
     }
-    checkpoint::agree_on_reading(unread, *hosts, false);
+    files::agree_on_reading(unread, *hosts, false);
   }
   const std::vector<std::string>& words() const { return words_; }
 
@@ -173,7 +173,7 @@ class Command {
     try {
       get();
     } catch (const Error& error) {
-      throw checkpoint::ReadError("what the command names", error.what());
+      throw files::ReadError("what the command names", error.what());
     }
   }
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "checkpoints/hash.h"
+#include "checkpoints/format/hash.h"
 #include "jobs/evaluate/text_report.h"
 #include "src/base/log.h"
 #include "src/base/progress.h"

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "checkpoints/manifest.h"
-#include "checkpoints/restore.h"
+#include "checkpoints/format/manifest.h"
+#include "checkpoints/restore/restore.h"
 #include "src/train/options/schedule_check.h"
 #include "src/train/options/settings_check.h"
 #include "src/train/start/misplaced_checkpoint.h"

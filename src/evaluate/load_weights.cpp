@@ -1,4 +1,4 @@
-#include "checkpoints/import.h"
+#include "checkpoints/hugging_face/import.h"
 #include "src/base/log.h"
 #include "src/evaluate/model_source.h"
 #include "src/train/step/model_state.h"

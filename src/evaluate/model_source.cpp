@@ -1,18 +1,18 @@
 #include "src/evaluate/model_source.h"
+#include "src/comm/look_together.h"
 
 #include <algorithm>
 #include <filesystem>
 
-#include "checkpoints/agreement.h"
-#include "checkpoints/hugging_face.h"
-#include "checkpoints/hugging_face_files.h"
-#include "checkpoints/import.h"
-#include "checkpoints/read_file.h"
-#include "checkpoints/restore.h"
+#include "checkpoints/hugging_face/hugging_face.h"
+#include "checkpoints/hugging_face/hugging_face_files.h"
+#include "checkpoints/hugging_face/import.h"
+#include "checkpoints/restore/restore.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/json_reader.h"
 #include "src/base/log.h"
+#include "src/base/read_file.h"
 #include "src/comm/host_exchange.h"
 #include "src/corpus/recorded_tokenizer.h"
 #include "src/train/options/run_options.h"
@@ -36,8 +36,8 @@ std::string without_slash(std::string path) {
 /// As rank 0 sees it: another host may not see the folder's files yet, and all have to go the same way.
 bool is_hugging_face(const std::string& folder, Communicator& hosts) {
   bool there = false;
-  checkpoint::look_together(hosts, [&] {
-    if (hosts.rank() == 0) there = checkpoint::is_there(folder + "/config.json");
+  files::look_together(hosts, [&] {
+    if (hosts.rank() == 0) there = files::is_there(folder + "/config.json");
   });
   return !broadcast_bytes(there ? "there" : "", 0, hosts).empty();
 }
@@ -100,7 +100,7 @@ void read_settings(ModelSource& source) {
 
 ModelSource read_folder(const std::string& path) {
   const std::string config = path + "/config.json";
-  const std::string text = checkpoint::read_file(config);
+  const std::string text = files::read_file(config);
   ModelSource source{.directory = path, .hugging_face = true};
   source.model = checkpoint::parse_hugging_face_config(text, config);
   const auto json = parse_json(text, "evaluate", config, "the configuration of a model");

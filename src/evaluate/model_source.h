@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoints/manifest.h"
+#include "checkpoints/format/manifest.h"
 #include "src/comm/communicator.h"
 #include "src/data/tokenizer_identity.h"
 #include "src/model/config.h"

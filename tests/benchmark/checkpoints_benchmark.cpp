@@ -14,9 +14,9 @@
 #include <thread>
 #include <vector>
 
-#include "checkpoints/resharding.h"
-#include "checkpoints/restore.h"
-#include "checkpoints/saver.h"
+#include "checkpoints/restore/resharding.h"
+#include "checkpoints/restore/restore.h"
+#include "checkpoints/save/saver.h"
 #include "src/base/log.h"
 #include "src/device/buffer.h"
 

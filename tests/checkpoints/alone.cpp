@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <thread>
 
-#include "checkpoints/saver.h"
+#include "checkpoints/save/saver.h"
 #include "src/base/error.h"
 #include "src/comm/communicator.h"
 #include "src/comm/watchdog.h"

@@ -1,4 +1,4 @@
-#include "checkpoints/durable.h"
+#include "checkpoints/format/durable.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What an export makes of the weights: fp16, and the mean of several checkpoints.
-#include "checkpoints/export.h"
+#include "checkpoints/hugging_face/export.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <cmath>
 #include <functional>
 
-#include "checkpoints/import.h"
-#include "checkpoints/weight_type.h"
+#include "checkpoints/hugging_face/import.h"
+#include "checkpoints/hugging_face/weight_type.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/small_checkpoint.h"
 #include "tests/support/expect_has.h"

@@ -8,8 +8,8 @@
 #include <random>
 #include <set>
 
-#include "checkpoints/verification.h"
-#include "checkpoints/view.h"
+#include "checkpoints/format/view.h"
+#include "checkpoints/restore/verification.h"
 #include "tests/checkpoints/regions.h"
 #include "tests/checkpoints/saver_fixture.h"
 #include "tests/checkpoints/small_checkpoint.h"

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "checkpoints/view.h"
+#include "checkpoints/format/view.h"
 #include "tests/checkpoints/virtual_ranks.h"
 #include "tests/support/run_command.h"
 

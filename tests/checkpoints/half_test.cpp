@@ -1,4 +1,4 @@
-#include "checkpoints/weight_type.h"
+#include "checkpoints/hugging_face/weight_type.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "checkpoints/hugging_face.h"
+#include "checkpoints/hugging_face/hugging_face.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "checkpoints/export.h"
-#include "checkpoints/import.h"
+#include "checkpoints/hugging_face/export.h"
+#include "checkpoints/hugging_face/import.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/small_checkpoint.h"
 #include "tests/support/expect_has.h"
@@ -411,7 +411,7 @@ TEST_F(HuggingFace, RectanglesOfAParameter) {
   export_to("f", small_options());
   const HuggingFaceModel model(root_ / "f");
   const auto& whole = values.at("master/output.weight");  // 45 x 20
-  ReadProgress progress;
+  files::ReadProgress progress;
   std::vector<float> part(7 * 5);
   Box box;
   box.offset = {11, 3};

@@ -1,10 +1,10 @@
-#include "checkpoints/checkpoint_config.h"
+#include "checkpoints/save/checkpoint_config.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "checkpoints/saver.h"
+#include "checkpoints/save/saver.h"
 #include "src/base/error.h"
 
 namespace octet::checkpoint {

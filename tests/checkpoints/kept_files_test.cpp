@@ -1,13 +1,13 @@
 // What an imported checkpoint keeps of its Hugging Face folder beside the weights.
-#include "checkpoints/hugging_face_files.h"
+#include "checkpoints/hugging_face/hugging_face_files.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "checkpoints/export.h"
-#include "checkpoints/import.h"
-#include "checkpoints/verification.h"
+#include "checkpoints/hugging_face/export.h"
+#include "checkpoints/hugging_face/import.h"
+#include "checkpoints/restore/verification.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/small_checkpoint.h"
 #include "tests/support/expect_has.h"

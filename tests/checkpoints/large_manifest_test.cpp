@@ -9,9 +9,9 @@
 #include <numeric>
 #include <thread>
 
-#include "checkpoints/commit.h"
-#include "checkpoints/hash.h"
-#include "checkpoints/restore.h"
+#include "checkpoints/format/hash.h"
+#include "checkpoints/restore/restore.h"
+#include "checkpoints/save/commit.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/virtual_run.h"
 

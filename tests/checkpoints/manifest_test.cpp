@@ -1,4 +1,4 @@
-#include "checkpoints/manifest.h"
+#include "checkpoints/format/manifest.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "checkpoints/hash.h"
+#include "checkpoints/format/hash.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/virtual_ranks.h"
 

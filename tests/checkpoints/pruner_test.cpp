@@ -1,11 +1,11 @@
-#include "checkpoints/pruner.h"
+#include "checkpoints/save/pruner.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <memory>
 
-#include "checkpoints/restore.h"
+#include "checkpoints/restore/restore.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/small_checkpoint.h"
 

@@ -1,5 +1,6 @@
 // What a host cannot read is no damage: the ranks end together and say which hosts it is, and nothing is renamed.
-#include "checkpoints/read_together.h"
+#include "src/comm/read_together.h"
+#include "src/comm/look_together.h"
 
 #include <gtest/gtest.h>
 #include <cstdlib>
@@ -7,9 +8,9 @@
 #include <chrono>
 #include <thread>
 
-#include "checkpoints/agreement.h"
 #include "src/base/hosts.h"
 #include "src/base/log.h"
+#include "src/comm/agreement.h"
 #include "tests/checkpoints/saver_fixture.h"
 
 namespace octet::checkpoint {
@@ -176,12 +177,12 @@ TEST_F(ReadTogether, WhatPassesIsWaitedFor) {
 }
 
 TEST_F(ReadTogether, AnErrorOfAnotherKindIsThatRanksOwn) {
-  ReadProgress progress;
+  files::ReadProgress progress;
   const auto work = [&] {
     if (last()) throw usage_error("test", "its own");
   };
   try {
-    EXPECT_EQ(read_together("test", *world_, progress, work), std::nullopt);
+    EXPECT_EQ(files::read_together("test", *world_, progress, work), std::nullopt);
     EXPECT_FALSE(last());
   } catch (const Error& error) {
     EXPECT_TRUE(last());
@@ -191,20 +192,20 @@ TEST_F(ReadTogether, AnErrorOfAnotherKindIsThatRanksOwn) {
 
 TEST_F(ReadTogether, Rank0LooksForAll) {
   int looks = 0;
-  look_by_first(*world_, [&] { ++looks; });
+  files::look_by_first(*world_, [&] { ++looks; });
   EXPECT_EQ(looks, rank() == 0 ? 1 : 0);
-  const auto fails = [&] { throw ReadError(path_of(1), ESTALE); };
-  EXPECT_PRED2(test::contains, common_error([&] { look_by_first(*world_, fails); }), "Stale file handle");
+  const auto fails = [&] { throw files::ReadError(path_of(1), ESTALE); };
+  EXPECT_PRED2(test::contains, common_error([&] { files::look_by_first(*world_, fails); }), "Stale file handle");
 }
 
 TEST_F(ReadTogether, TheOthersStopReadingWhenOneCannot) {
   if (size() == 1) GTEST_SKIP() << "needs 2 ranks";
-  ReadProgress progress;
+  files::ReadProgress progress;
   const auto work = [&] {
-    if (last()) throw ReadError(path_of(1), ESTALE);
+    if (last()) throw files::ReadError(path_of(1), ESTALE);
     for (;; std::this_thread::sleep_for(std::chrono::milliseconds(1))) progress.add(1);
   };
-  EXPECT_PRED2(test::contains, common_error([&] { read_together("test", *world_, progress, work); }),
+  EXPECT_PRED2(test::contains, common_error([&] { files::read_together("test", *world_, progress, work); }),
                "Stale file handle");
 }
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "checkpoints/pruner.h"
+#include "checkpoints/save/pruner.h"
 #include "tests/checkpoints/saver_fixture.h"
 
 namespace octet::checkpoint {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "checkpoints/hdf5_support.h"
-#include "checkpoints/manifest.h"
+#include "checkpoints/format/hdf5_support.h"
+#include "checkpoints/format/manifest.h"
 #include "tests/checkpoints/directory.h"
 
 namespace octet::checkpoint::test {

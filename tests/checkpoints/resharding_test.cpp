@@ -1,4 +1,4 @@
-#include "checkpoints/resharding.h"
+#include "checkpoints/restore/resharding.h"
 
 #include <gtest/gtest.h>
 

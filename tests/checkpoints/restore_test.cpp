@@ -1,8 +1,8 @@
-#include "checkpoints/restore.h"
+#include "checkpoints/restore/restore.h"
 
 #include <gtest/gtest.h>
 
-#include "checkpoints/hash.h"
+#include "checkpoints/format/hash.h"
 #include "tests/checkpoints/saver_fixture.h"
 
 namespace octet::checkpoint {

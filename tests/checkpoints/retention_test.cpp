@@ -1,10 +1,10 @@
-#include "checkpoints/pruner.h"
+#include "checkpoints/save/pruner.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "checkpoints/format.h"
+#include "checkpoints/format/format.h"
 #include "src/base/error.h"
 #include "tests/checkpoints/directory.h"
 

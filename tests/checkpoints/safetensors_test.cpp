@@ -1,4 +1,4 @@
-#include "checkpoints/safetensors.h"
+#include "checkpoints/hugging_face/safetensors.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

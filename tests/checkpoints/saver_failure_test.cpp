@@ -1,8 +1,8 @@
 // A rank that cannot write: every rank hears of it, none hangs, earlier checkpoints stay.
 #include <gtest/gtest.h>
 
-#include "checkpoints/disk_space.h"
-#include "checkpoints/pruner.h"
+#include "checkpoints/save/disk_space.h"
+#include "checkpoints/save/pruner.h"
 #include "src/base/hosts.h"
 #include "tests/checkpoints/file_size_limit.h"
 #include "tests/checkpoints/saver_fixture.h"

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "checkpoints/agreement.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "tests/checkpoints/directory.h"

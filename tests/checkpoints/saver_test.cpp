@@ -1,10 +1,10 @@
-#include "checkpoints/saver.h"
+#include "checkpoints/save/saver.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
-#include "checkpoints/view.h"
+#include "checkpoints/format/view.h"
 #include "src/base/hosts.h"
 #include "tests/checkpoints/saver_fixture.h"
 #include "tests/support/no_threads.h"

@@ -1,9 +1,9 @@
-#include "checkpoints/shard_file.h"
+#include "checkpoints/format/shard_file.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "checkpoints/hash.h"
+#include "checkpoints/format/hash.h"
 #include "tests/checkpoints/file_size_limit.h"
 #include "tests/checkpoints/virtual_ranks.h"
 
@@ -155,7 +155,7 @@ TEST_F(ShardFile, WhatIsNoShardIsRefused) {
 TEST_F(ShardFile, TheHashIsOfTheOpenFile) {
   const TemporaryDirectory directory;
   put_file(directory / "x", "what was opened");
-  const InputFile open(directory / "x");
+  const files::InputFile open(directory / "x");
   std::filesystem::rename(directory / "x", directory / "y");
   put_file(directory / "x", "what came later");
   EXPECT_EQ(hash_file(open, "x").hash, hash_of("what was opened"));

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "checkpoints/hugging_face.h"
-#include "checkpoints/offline_writer.h"
-#include "checkpoints/resharding.h"
+#include "checkpoints/hugging_face/hugging_face.h"
+#include "checkpoints/restore/resharding.h"
+#include "checkpoints/tools/offline_writer.h"
 #include "src/base/error.h"
 #include "tests/support/numbers.h"
 

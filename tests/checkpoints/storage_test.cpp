@@ -3,10 +3,10 @@
 
 #include <functional>
 
-#include "checkpoints/hash.h"
-#include "checkpoints/hdf5_support.h"
-#include "checkpoints/shard_file.h"
-#include "checkpoints/verification.h"
+#include "checkpoints/format/hash.h"
+#include "checkpoints/format/hdf5_support.h"
+#include "checkpoints/format/shard_file.h"
+#include "checkpoints/restore/verification.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/small_checkpoint.h"
 #include "tests/support/expect_has.h"

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <set>
 
-#include "checkpoints/compare_checkpoints.h"
-#include "checkpoints/durable.h"
-#include "checkpoints/verification.h"
+#include "checkpoints/format/durable.h"
+#include "checkpoints/restore/verification.h"
+#include "checkpoints/tools/compare_checkpoints.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/small_checkpoint.h"
 #include "tests/support/expect_has.h"

@@ -1,10 +1,10 @@
-#include "checkpoints/view.h"
+#include "checkpoints/format/view.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "checkpoints/hdf5_support.h"
+#include "checkpoints/format/hdf5_support.h"
 #include "tests/checkpoints/virtual_ranks.h"
 
 namespace octet::checkpoint::test {

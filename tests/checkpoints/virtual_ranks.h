@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "checkpoints/format.h"
-#include "checkpoints/manifest.h"
-#include "checkpoints/resharding.h"
-#include "checkpoints/save_plan.h"
-#include "checkpoints/shard_file.h"
+#include "checkpoints/format/format.h"
+#include "checkpoints/format/manifest.h"
+#include "checkpoints/format/shard_file.h"
+#include "checkpoints/restore/resharding.h"
+#include "checkpoints/save/save_plan.h"
 #include "src/tensor/shard.h"
 #include "tests/checkpoints/directory.h"
 

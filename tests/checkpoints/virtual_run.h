@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "checkpoints/resharding.h"
-#include "checkpoints/restore.h"
-#include "checkpoints/saver.h"
+#include "checkpoints/restore/resharding.h"
+#include "checkpoints/restore/restore.h"
+#include "checkpoints/save/saver.h"
 #include "src/tensor/shard.h"
 
 namespace octet::checkpoint::test {

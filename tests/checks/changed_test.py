@@ -38,7 +38,7 @@ class Changed(unittest.TestCase):
         own = lambda *paths: programs(*paths, above=False)
         self.assertEqual(own("src/ops/linear.cpp"), {"ops", "equivalence"})
         self.assertEqual(own("src/tuning/topology/places.cpp"), {"tuning"})
-        self.assertEqual(own("checkpoints/saver.cpp"), {"checkpoints", "equivalence"})
+        self.assertEqual(own("checkpoints/save/saver.cpp"), {"checkpoints", "equivalence"})
         self.assertEqual(own("tests/crash/rank_test.cpp"), {"crash"})
         self.assertLessEqual({"comm", "equivalence"}, own("src/comm/nccl/nccl_api.cpp"))
         self.assertEqual(own("cmake/compiler.cmake"), set(TESTS))

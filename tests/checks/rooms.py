@@ -64,6 +64,13 @@ PURE = {
 # Rooms that have folders with an order: room -> folder -> folders that it may include, transitive too. Every file of such
 # a room stands in one of them.
 FOLDERS = {
+    "checkpoints": {
+        "format": "",
+        "restore": "format",
+        "save": "restore",
+        "tools": "restore",
+        "hugging_face": "tools",
+    },
     "train": {
         "options": "",
         "step": "options",
@@ -156,9 +163,10 @@ def room_of(path):
 
 
 def folder_of(path, room):
-    """Folder of a file of src/ROOM; None for one that stands beside the folders."""
-    parts = path.split("/")
-    return parts[2] if len(parts) > 3 and parts[2] in FOLDERS[room] else None
+    """Folder of a file of the room; None for one that stands beside the folders."""
+    *folders, _ = path.split("/")
+    folders = folders[folders.index(room) + 1:]
+    return folders[0] if folders and folders[0] in FOLDERS[room] else None
 
 
 def judge_folder(path, room, target):

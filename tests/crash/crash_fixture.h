@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoints/format.h"
+#include "checkpoints/format/format.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/support/run_command.h"
 

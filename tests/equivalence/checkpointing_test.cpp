@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "checkpoints/restore.h"
+#include "checkpoints/restore/restore.h"
 #include "src/base/hosts.h"
 #include "src/train/start/run_directory.h"
 #include "tests/equivalence/trainer_test.h"

@@ -3,8 +3,8 @@
 #include <limits>
 #include <set>
 
-#include "checkpoints/restore.h"
-#include "checkpoints/saver.h"
+#include "checkpoints/restore/restore.h"
+#include "checkpoints/save/saver.h"
 #include "src/train/health/replica_check.h"
 #include "src/train/step/model_state.h"
 #include "tests/equivalence/trainer_test.h"

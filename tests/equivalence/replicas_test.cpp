@@ -3,7 +3,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "checkpoints/restore.h"
+#include "checkpoints/restore/restore.h"
 #include "src/comm/trace.h"
 #include "src/train/run/loop.h"
 #include "src/train/start/run_directory.h"

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "checkpoints/restore.h"
-#include "checkpoints/saver.h"
+#include "checkpoints/restore/restore.h"
+#include "checkpoints/save/saver.h"
 #include "src/train/step/model_state.h"
 #include "tests/equivalence/trainer_test.h"
 

@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "checkpoints/restore.h"
-#include "checkpoints/saver.h"
+#include "checkpoints/restore/restore.h"
+#include "checkpoints/save/saver.h"
 #include "src/train/step/model_state.h"
 #include "tests/equivalence/harness.h"
 #include "tests/equivalence/random_ids.h"

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "checkpoints/import.h"
+#include "checkpoints/hugging_face/import.h"
 #include "src/base/error.h"
 #include "src/corpus/outputs.h"
 #include "src/tokenizer/make_tokenizer.h"

@@ -4,13 +4,13 @@
 #include <array>
 #include <numeric>
 
-#include "checkpoints/hash.h"
-#include "checkpoints/hugging_face.h"
-#include "checkpoints/manifest.h"
-#include "checkpoints/resharding.h"
-#include "checkpoints/safetensors.h"
-#include "checkpoints/shard_file.h"
-#include "checkpoints/verification.h"
+#include "checkpoints/format/hash.h"
+#include "checkpoints/format/manifest.h"
+#include "checkpoints/format/shard_file.h"
+#include "checkpoints/hugging_face/hugging_face.h"
+#include "checkpoints/hugging_face/safetensors.h"
+#include "checkpoints/restore/resharding.h"
+#include "checkpoints/restore/verification.h"
 #include "src/base/error.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,6 +1,6 @@
 // `octet checkpoint`: what a person types, sees and gets as exit code.
-#include "checkpoints/hash.h"
-#include "checkpoints/manifest.h"
+#include "checkpoints/format/hash.h"
+#include "checkpoints/format/manifest.h"
 #include "tests/checkpoints/small_checkpoint.h"
 #include "tests/jobs/job.h"
 

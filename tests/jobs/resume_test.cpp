@@ -1,6 +1,6 @@
 // Runs that are cut off and go on: the same training as if nothing had happened.
-#include "checkpoints/hash.h"
-#include "checkpoints/manifest.h"
+#include "checkpoints/format/hash.h"
+#include "checkpoints/format/manifest.h"
 #include "tests/jobs/endless_run.h"
 #include "tests/jobs/saved.h"
 

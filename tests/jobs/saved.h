@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "checkpoints/resharding.h"
-#include "checkpoints/restore.h"
+#include "checkpoints/restore/resharding.h"
+#include "checkpoints/restore/restore.h"
 #include "tests/jobs/job.h"
 
 namespace octet::test {

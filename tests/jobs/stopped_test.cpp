@@ -2,7 +2,7 @@
 // itself that nothing goes on, says where, and ends with 71 within its limit and 5 s more.
 #include <regex>
 
-#include "checkpoints/format.h"
+#include "checkpoints/format/format.h"
 #include "tests/jobs/endless_run.h"
 #include "tests/jobs/saved.h"
 

@@ -1,7 +1,7 @@
 // Host memory of checkpoints in the memory plan.
 #include <gtest/gtest.h>
 
-#include "checkpoints/resharding.h"
+#include "checkpoints/restore/resharding.h"
 #include "src/train/plan/memory_plan.h"
 
 namespace octet {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "checkpoints/hugging_face.h"
+#include "checkpoints/hugging_face/hugging_face.h"
 #include "src/base/options/yaml.h"
 #include "src/train/options/run_options.h"
 

@@ -1,4 +1,4 @@
-#include "checkpoints/compare_checkpoints.h"
+#include "checkpoints/tools/compare_checkpoints.h"
 
 #include <algorithm>
 

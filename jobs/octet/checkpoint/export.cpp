@@ -1,4 +1,4 @@
-#include "checkpoints/export.h"
+#include "checkpoints/hugging_face/export.h"
 
 #include "jobs/octet/checkpoint/exported_tokenizer.h"
 #include "jobs/octet/checkpoint/tool.h"

@@ -3,11 +3,11 @@
 #include <filesystem>
 #include <optional>
 
-#include "checkpoints/hugging_face.h"
-#include "checkpoints/read_file.h"
+#include "checkpoints/hugging_face/hugging_face.h"
 #include "src/base/files.h"
 #include "src/base/json_reader.h"
 #include "src/base/log.h"
+#include "src/base/read_file.h"
 #include "src/data/tokenizer_identity.h"
 #include "src/train/start/tokenizer_record.h"
 
@@ -61,7 +61,7 @@ std::string add_kept(checkpoint::ExportOptions& options, const std::vector<std::
     if (name == checkpoint::kept_config) {
       options.ids = checkpoint::read_special_ids(path);
     } else {
-      options.beside.push_back({name, checkpoint::read_file(path)});
+      options.beside.push_back({name, files::read_file(path)});
     }
   }
   if (checkpoint::has_tokenizer(kept)) return "";

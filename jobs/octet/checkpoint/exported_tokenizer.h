@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "checkpoints/export.h"
+#include "checkpoints/hugging_face/export.h"
 #include "jobs/octet/checkpoint/tool.h"
 
 namespace octet::tool {

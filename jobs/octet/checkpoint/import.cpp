@@ -1,17 +1,17 @@
-#include "checkpoints/import.h"
+#include "checkpoints/hugging_face/import.h"
 
 #include <cerrno>
 #include <filesystem>
 
-#include "checkpoints/durable.h"
-#include "checkpoints/hugging_face_files.h"
-#include "checkpoints/read_file.h"
+#include "checkpoints/format/durable.h"
+#include "checkpoints/hugging_face/hugging_face_files.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "jobs/octet/commands.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/options/text.h"
 #include "src/base/progress.h"
+#include "src/base/read_file.h"
 #include "src/base/replace_file.h"
 #include "src/corpus/outputs.h"
 #include "src/tokenizer/make_tokenizer.h"
@@ -34,7 +34,7 @@ template <typename Read>
 auto read_for_caller(const Read& read) {
   try {
     return read();
-  } catch (const checkpoint::ReadError& error) {
+  } catch (const files::ReadError& error) {
     if (error.error() != EACCES && error.error() != EPERM) throw;
     throw usage_error("octet", "import: cannot read {}: {}", error.path(), error.reason());
   }

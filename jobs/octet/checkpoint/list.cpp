@@ -2,14 +2,14 @@
 #include <filesystem>
 #include <set>
 
-#include "checkpoints/read_file.h"
-#include "checkpoints/restore.h"
-#include "checkpoints/unknown_format.h"
-#include "checkpoints/verification.h"
+#include "checkpoints/format/unknown_format.h"
+#include "checkpoints/restore/restore.h"
+#include "checkpoints/restore/verification.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "jobs/octet/commands.h"
 #include "src/base/log.h"
 #include "src/base/progress.h"
+#include "src/base/read_file.h"
 
 namespace octet::tool {
 namespace po = boost::program_options;
@@ -44,7 +44,7 @@ void print_checkpoint(const std::string& directory) {
   } catch (const checkpoint::UnknownFormat& format) {
     print_row(step, time_of(directory), "?", "?", format.reason());
     return;
-  } catch (const checkpoint::ReadError& error) {
+  } catch (const files::ReadError& error) {
     const bool absent = error.code() == ExitCode::usage;
     print_row(step, time_of(directory), "?", "?",
               fmt::format("{}{} {}", absent ? "damaged: " : "", checkpoint::manifest_name,

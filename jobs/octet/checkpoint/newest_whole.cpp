@@ -1,7 +1,7 @@
 #include <filesystem>
 
-#include "checkpoints/unknown_format.h"
-#include "checkpoints/verification.h"
+#include "checkpoints/format/unknown_format.h"
+#include "checkpoints/restore/verification.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "src/base/log.h"
 #include "src/train/options/model_file.h"

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "checkpoints/pruner.h"
-#include "checkpoints/restore.h"
-#include "checkpoints/unknown_format.h"
+#include "checkpoints/format/unknown_format.h"
+#include "checkpoints/restore/restore.h"
+#include "checkpoints/save/pruner.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "jobs/octet/commands.h"
 #include "src/base/log.h"

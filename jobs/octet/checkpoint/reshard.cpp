@@ -1,4 +1,4 @@
-#include "checkpoints/offline_writer.h"
+#include "checkpoints/tools/offline_writer.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "jobs/octet/commands.h"
 #include "src/base/log.h"

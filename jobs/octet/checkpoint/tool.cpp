@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "checkpoints/restore.h"
-#include "checkpoints/verification.h"
+#include "checkpoints/restore/restore.h"
+#include "checkpoints/restore/verification.h"
 #include "src/base/log.h"
 #include "src/base/progress.h"
 #include "src/train/options/run_options.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoints/file_parts.h"
+#include "checkpoints/restore/file_parts.h"
 #include "src/train/options/run_config.h"
 
 namespace octet::tool {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "checkpoints/restore.h"
-#include "checkpoints/view.h"
+#include "checkpoints/format/view.h"
+#include "checkpoints/restore/restore.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "jobs/octet/commands.h"
 #include "src/base/log.h"

@@ -1,4 +1,4 @@
-#include "checkpoints/view.h"
+#include "checkpoints/format/view.h"
 
 #include "jobs/octet/checkpoint/tool.h"
 #include "jobs/octet/commands.h"

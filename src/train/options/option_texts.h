@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "checkpoints/checkpoint_config.h"
+#include "checkpoints/save/checkpoint_config.h"
 #include "src/train/options/run_config.h"
 
 namespace octet {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "checkpoints/checkpoint_config.h"
+#include "checkpoints/save/checkpoint_config.h"
 #include "kernels/cpu/gemm_input.h"
 #include "kernels/cuda_settings.h"
 #include "src/comm/nccl_settings.h"

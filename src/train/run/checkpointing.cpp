@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <iterator>
 
-#include "checkpoints/agreement.h"
 #include "src/base/log.h"
 #include "src/base/seconds_since.h"
+#include "src/comm/agreement.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/watchdog.h"
 #include "src/profile/timeline.h"
@@ -136,7 +136,7 @@ std::optional<Error> Checkpointing::begin(std::int64_t step, double loss, bool l
     const auto begin = std::chrono::steady_clock::now();
     last_saved_ = step;
     times_.begun(step);
-    checkpoint::together(fmt::format("step {} cannot be saved", step), environment_.control, [&] {
+    together("checkpoints", fmt::format("step {} cannot be saved", step), environment_.control, [&] {
       if (rank0_) log_.directory().owner.verify();  // before what another run replaced is taken for a fault
       log_.sync();
     });

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "checkpoints/checkpoint_config.h"
-#include "checkpoints/saver.h"
+#include "checkpoints/save/checkpoint_config.h"
+#include "checkpoints/save/saver.h"
 #include "src/train/run/run_log.h"
 #include "src/train/start/resume.h"
 

@@ -1,4 +1,5 @@
 #include "src/train/run/run.h"
+#include "src/comm/look_together.h"
 
 #include <cerrno>
 #include <chrono>
@@ -6,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "checkpoints/agreement.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
@@ -156,7 +156,7 @@ int run_training(const RunConfig& configured, const RunEnvironment& environment,
   std::optional<Trainer> trainer;
   // train() reports what fails in its steps by itself, while log, checkpoints and profiler still stand.
   return run_reporting_failure(environment.failure_context(), [&] {
-    checkpoint::expect_same_files(token_files(config.data), environment.control);
+    files::expect_same_files(token_files(config.data), environment.control);
     choose_library_plans(config, environment);  // while the device's memory is free
     const auto begin = std::chrono::steady_clock::now();
     trainer.emplace(config, environment.mesh, environment.control, environment.stream, environment.traces.gemms);

@@ -3,8 +3,8 @@
 #include <numbers>
 #include <numeric>
 
-#include "checkpoints/agreement.h"
 #include "src/base/log.h"
+#include "src/comm/agreement.h"
 #include "src/comm/failure.h"
 #include "src/data/data_identity.h"
 #include "src/data/passes.h"
@@ -159,8 +159,8 @@ void RunLog::log_step(const StepResult& result, std::optional<double> validation
 
 // A full disk has its own end (checkpoint.max_age); until then it may have room again.
 void RunLog::record(const StepMetrics& metrics) {
-  const std::optional<checkpoint::Failure> failed = checkpoint::failure_of([&] { metrics_->write(metrics); });
-  const std::optional<checkpoint::Failure> failed_too = checkpoint::failure_of([&] {
+  const std::optional<Failure> failed = failure_of([&] { metrics_->write(metrics); });
+  const std::optional<Failure> failed_too = failure_of([&] {
     if (events_) events_->write(metrics);
   });
   const bool refuses = failed || failed_too;
@@ -228,7 +228,7 @@ void RunLog::end(const std::string& state, const std::string& reason, int exit_c
   if (!writes_) return;
   directory_.owner.verify();
   if (disk_refuses_) {
-    const std::optional<checkpoint::Failure> lost = checkpoint::failure_of([&] { metrics_->sync(); });
+    const std::optional<Failure> lost = failure_of([&] { metrics_->sync(); });
     if (lost && state != "failed") throw Error(lost->code, lost->text + "; metrics of the last steps are lost");
     if (lost) log::error("{}; metrics of the last steps are lost", lost->text);
   }

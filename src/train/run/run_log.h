@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "checkpoints/saver.h"
+#include "checkpoints/save/saver.h"
 #include "src/base/error.h"
 #include "src/metrics/event_file.h"
 #include "src/metrics/status.h"

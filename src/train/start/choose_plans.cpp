@@ -1,4 +1,5 @@
 #include "src/train/start/choose_plans.h"
+#include "src/comm/look_together.h"
 
 #include <cerrno>
 #include <chrono>
@@ -7,10 +8,9 @@
 #include <sstream>
 #include <utility>
 
-#include "checkpoints/agreement.h"
-#include "checkpoints/read_file.h"
-#include "checkpoints/restore.h"
+#include "checkpoints/restore/restore.h"
 #include "src/base/log.h"
+#include "src/base/read_file.h"
 #include "src/base/replace_file.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
@@ -68,7 +68,7 @@ class Choosing {
   /// Rank 0's reading of the file, for all.
   void read_together() {
     stored_.choices.platform = library_.platform();
-    checkpoint::look_by_first(control_, [&] { read(); });
+    files::look_by_first(control_, [&] { read(); });
     stored_.choices =
         parse_plan_choices(rules_.kind, broadcast_bytes(text_of(stored_.choices), 0, control_), rules_.path);
   }
@@ -78,15 +78,15 @@ class Choosing {
       const auto saved = checkpoint::list_checkpoints(directory_.checkpoints());
       if (!saved.empty()) stored_.step = checkpoint::step_of(saved.front()).value_or(0);
     }
-    stored_.used = checkpoint::is_there(rules_.used_path);
-    if (!checkpoint::is_there(rules_.path)) {
+    stored_.used = files::is_there(rules_.used_path);
+    if (!files::is_there(rules_.path)) {
       if (directory_.resumes) stored_.doubt = fmt::format("{} is not there", rules_.path);
       return;
     }
     stored_.is_there = true;
     try {
-      take(parse_plan_choices(rules_.kind, checkpoint::read_file(rules_.path), rules_.path));
-    } catch (const checkpoint::ReadError&) {
+      take(parse_plan_choices(rules_.kind, files::read_file(rules_.path), rules_.path));
+    } catch (const files::ReadError&) {
       throw;
     } catch (const Error& error) {
       if (rules_.path_is_named) throw;  // a person's mistake; the run's own was cut by a machine's end

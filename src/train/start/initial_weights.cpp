@@ -5,15 +5,15 @@
 #include <functional>
 #include <optional>
 
-#include "checkpoints/agreement.h"
-#include "checkpoints/hugging_face.h"
-#include "checkpoints/packing.h"
-#include "checkpoints/read_together.h"
-#include "checkpoints/restore.h"
+#include "checkpoints/hugging_face/hugging_face.h"
+#include "checkpoints/restore/restore.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/base/seconds_since.h"
+#include "src/comm/agreement.h"
 #include "src/comm/host_exchange.h"
+#include "src/comm/packing.h"
+#include "src/comm/read_together.h"
 #include "src/train/start/initial_weights_check.h"
 #include "src/train/step/model_state.h"
 
@@ -28,7 +28,7 @@ std::optional<TokenizerIdentity> tokenizer_of_data(const RunConfig& config) {
 
 /// Rank 0's look, of whose result, or failure, all ranks hear: what it sees in the file system is what they do.
 std::string look_for_all(const std::string& from, Communicator& hosts, const std::function<std::string()>& look) {
-  checkpoint::Packer packer;
+  Packer packer;
   if (hosts.rank() == 0) {
     std::string seen;
     auto code = ExitCode::finished;
@@ -45,7 +45,7 @@ std::string look_for_all(const std::string& from, Communicator& hosts, const std
     packer.put(code, seen);
   }
   const std::string bytes = broadcast_bytes(packer.bytes(), 0, hosts);
-  checkpoint::Unpacker unpacker(bytes);
+  Unpacker unpacker(bytes);
   const auto code = unpacker.take<ExitCode>();
   std::string seen = unpacker.take_text();
   if (code != ExitCode::finished) throw Error(code, seen, true);
@@ -56,23 +56,23 @@ std::string look_for_all(const std::string& from, Communicator& hosts, const std
 std::string load_folder(const std::string& from, const RunEnvironment& environment, ShardedModel& model) {
   Communicator& control = environment.control;
   std::optional<checkpoint::HuggingFaceModel> folder;
-  std::optional<checkpoint::Failure> failure;
-  checkpoint::ReadProgress progress;
+  std::optional<Failure> failure;
+  files::ReadProgress progress;
   const auto open = [&] {
     try {
       folder.emplace(from);
-    } catch (const checkpoint::ReadError&) {
+    } catch (const files::ReadError&) {
       throw;
     } catch (const Error& error) {
-      failure = checkpoint::Failure{error.code(), error.what()};
+      failure = Failure{error.code(), error.what()};
     } catch (const std::exception& error) {
-      failure = checkpoint::Failure{ExitCode::internal, error.what()};
+      failure = Failure{ExitCode::internal, error.what()};
     }
   };
-  const auto absent = checkpoint::read_together("look at a Hugging Face folder", control, progress,
-                                                [&] { checkpoint::with_retries(progress, open); });
+  const auto absent = files::read_together("look at a Hugging Face folder", control, progress,
+                                           [&] { files::with_retries(progress, open); });
   if (absent) throw usage_error("train", "{} any more", *absent);
-  checkpoint::agree(fmt::format("init.from = {}", from), failure, control);
+  agree("checkpoints", fmt::format("init.from = {}", from), failure, control);
   for (const std::string& name : folder->ignored()) log::info("not needed: {}", name);
   load_masters(model.parameters(), model.master(), *folder, environment.stream, control, Weights::finite);
   return fmt::format("of the Hugging Face folder {}", from);

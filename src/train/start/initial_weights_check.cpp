@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <string_view>
 
-#include "checkpoints/hugging_face.h"
-#include "checkpoints/import.h"
-#include "checkpoints/restore.h"
-#include "checkpoints/unknown_format.h"
+#include "checkpoints/format/unknown_format.h"
+#include "checkpoints/hugging_face/hugging_face.h"
+#include "checkpoints/hugging_face/import.h"
+#include "checkpoints/restore/restore.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/log.h"

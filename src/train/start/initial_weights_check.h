@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "checkpoints/manifest.h"
+#include "checkpoints/format/manifest.h"
 #include "src/data/tokenizer_identity.h"
 #include "src/train/options/run_config.h"
 

@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <vector>
 
-#include "checkpoints/format.h"
-#include "checkpoints/read_file.h"
-#include "checkpoints/restore.h"
-#include "checkpoints/unknown_format.h"
+#include "checkpoints/format/format.h"
+#include "checkpoints/format/unknown_format.h"
+#include "checkpoints/restore/restore.h"
 #include "src/base/error.h"
+#include "src/base/read_file.h"
 
 namespace octet {
 namespace {
@@ -48,7 +48,7 @@ std::vector<fs::path> checkpoints_in(const std::string& root, std::string_view b
     if (!name.starts_with(beginning) || is_left_by_octet(name)) continue;
     if (holds_checkpoint(entry->path())) found.push_back(entry->path());
   }
-  if (error && error != std::errc::no_such_file_or_directory) throw checkpoint::ReadError(root, error.value());
+  if (error && error != std::errc::no_such_file_or_directory) throw files::ReadError(root, error.value());
   std::ranges::sort(found);
   return found;
 }

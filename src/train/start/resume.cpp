@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "checkpoints/restore.h"
+#include "checkpoints/restore/restore.h"
 #include "src/base/log.h"
 #include "src/base/options/text.h"
 #include "src/base/printable.h"

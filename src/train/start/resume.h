@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "checkpoints/verification.h"
+#include "checkpoints/restore/verification.h"
 #include "src/train/start/run_directory.h"
 #include "src/train/start/run_environment.h"
 

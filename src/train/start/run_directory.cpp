@@ -1,17 +1,17 @@
 #include "src/train/start/run_directory.h"
+#include "src/comm/look_together.h"
 
 #include <ctime>
 #include <filesystem>
 #include <set>
 
-#include "checkpoints/agreement.h"
-#include "checkpoints/durable.h"
-#include "checkpoints/read_together.h"
-#include "checkpoints/restore.h"
+#include "checkpoints/format/durable.h"
+#include "checkpoints/restore/restore.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
 #include "src/comm/host_exchange.h"
+#include "src/comm/read_together.h"
 #include "src/comm/watchdog.h"
 #include "src/metrics/status.h"
 #include "src/train/options/settings_check.h"
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 /// The file by which a directory is seen to be that of a run.
 const char* sign_of(const RunDirectory& run) {
-  return checkpoint::is_there(run.metrics()) ? "metrics.jsonl" : "status.json";
+  return files::is_there(run.metrics()) ? "metrics.jsonl" : "status.json";
 }
 
 Error refuse_used(const RunDirectory& run, const char* why) {
@@ -65,9 +65,8 @@ void decide(RunDirectory& run, const RunConfig& config) {
   const Resume resume = config.checkpoint.resume;
   const auto status = read_status(run.status());
   const bool finished = status && status->state == "finished";
-  const bool used = checkpoint::is_there(run.metrics()) || finished;
-  const bool saved =
-      checkpoint::is_there(run.checkpoints()) && !checkpoint::list_checkpoints(run.checkpoints()).empty();
+  const bool used = files::is_there(run.metrics()) || finished;
+  const bool saved = files::is_there(run.checkpoints()) && !checkpoint::list_checkpoints(run.checkpoints()).empty();
   if (resume == Resume::never && (used || saved)) {
     throw usage_error("train",
                       "run.dir = {}: holds a run already ({}); choose another directory{} (docs/problems.md, \"The run "
@@ -122,12 +121,12 @@ std::string blindness(const RunDirectory& run) {
     } catch (const Error& error) {
       why = error.what();
     }
-    if (!why.empty()) throw checkpoint::ReadError(owner_path(run.path), why);
+    if (!why.empty()) throw files::ReadError(owner_path(run.path), why);
   };
   try {
-    checkpoint::ReadProgress progress;
-    checkpoint::with_retries(progress, look);
-  } catch (const checkpoint::ReadError&) {
+    files::ReadProgress progress;
+    files::with_retries(progress, look);
+  } catch (const files::ReadError&) {
   }
   return why;
 }
@@ -141,7 +140,7 @@ void expect_seen(const RunDirectory& run, Communicator& control) {
   const std::string why = blindness(run);
   const bool others = largest(with_first ? 0 : 1, control) == 1;
   const bool seen_by_another = largest(!with_first && why.empty() ? 1 : 0, control) == 1;
-  std::optional<checkpoint::ReadError> unseen;
+  std::optional<files::ReadError> unseen;
   if (others && !seen_by_another) {
     const std::string alone = fmt::format("what rank 0 on {} has written there is seen by no other host", first);
     const std::vector<std::string> names = gather_bytes(log::host(), control);
@@ -150,7 +149,7 @@ void expect_seen(const RunDirectory& run, Communicator& control) {
   } else if (!why.empty()) {
     unseen.emplace(owner_path(run.path), why);
   }
-  checkpoint::agree_on_reading(unseen, control, false);
+  files::agree_on_reading(unseen, control, false);
 }
 
 }  // namespace
@@ -159,13 +158,13 @@ OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& c
   OwnedDirectory owned{.run = {.path = broadcast_bytes(path_of(config, config_name), 0, control)}};
   // Rank 0 would make anew what is behind a mount that it does not have, and begin again from nothing.
   const RunDirectory& run = owned.run;
-  checkpoint::expect_same_files({run.path, run.config(), run.status(), run.metrics(), run.checkpoints()}, control);
+  files::expect_same_files({run.path, run.config(), run.status(), run.metrics(), run.checkpoints()}, control);
   if (control.rank() == 0) {
     const OperationScope operation("claim of the run directory");
     owned.lease = std::make_unique<OwnerLease>(owned.run.path);
     owned.run.owner = owned.lease->mark();
   }
-  checkpoint::look_by_first(control, [&] { decide(owned.run, config); });
+  files::look_by_first(control, [&] { decide(owned.run, config); });
   tell(owned.run, control);
   expect_seen(owned.run, control);
   return owned;

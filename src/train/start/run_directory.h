@@ -48,7 +48,7 @@ struct OwnedDirectory {
 /// on rank 0 when checkpoint.resume and what is there do not fit: any run with `never`, no checkpoint with `must`; with
 /// `auto` a run without checkpoints that is finished, or not known to be this one (its config.yaml is not there, or
 /// decides another result), and a checkpoint under a name that no run takes (misplaced_checkpoint.h). Throws as
-/// OwnerLease does too, and as checkpoint::read_together where a host cannot read the directory, does not have one that
+/// OwnerLease does too, and as files::read_together where a host cannot read the directory, does not have one that
 /// others have, or does not see there what rank 0 has written. Collective over the hosts (src/comm/host_exchange.h).
 OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control);
 

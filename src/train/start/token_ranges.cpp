@@ -9,14 +9,14 @@
 #include <optional>
 #include <vector>
 
-#include "checkpoints/packing.h"
-#include "checkpoints/read_file.h"
-#include "checkpoints/read_together.h"
 #include "src/base/log.h"
 #include "src/base/progress.h"
+#include "src/base/read_file.h"
 #include "src/base/round_up.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
+#include "src/comm/packing.h"
+#include "src/comm/read_together.h"
 #include "src/data/data_facts.h"
 
 namespace octet {
@@ -40,7 +40,7 @@ TokenRange scan(const TokenFile& file, std::int64_t begin, std::int64_t end,
   const std::int64_t width = size_of(file.type());
   TokenRangeScan scan(file.type(), begin);
   for (const TokenFile::Stretch& stretch : file.stretches(begin, end)) {
-    checkpoint::InputFile(stretch.bin_path)
+    files::InputFile(stretch.bin_path)
         .read_blocks(
             [&](std::span<const char> block) {
               scan.add(block);
@@ -84,11 +84,11 @@ std::string remember(const TokenFile& file, const TokenRange& range, const RunDi
   return fmt::format("not remembered, since {} cannot be written: {}", own, std::strerror(errno));
 }
 
-void put(const TokenRange& range, checkpoint::Packer& packer) {
+void put(const TokenRange& range, Packer& packer) {
   for (const TokenAt& at : {range.smallest, range.largest}) packer.put(at.id, at.position);
 }
 
-TokenRange take(checkpoint::Unpacker& unpacker) {
+TokenRange take(Unpacker& unpacker) {
   TokenRange range;
   for (TokenAt* at : {&range.smallest, &range.largest}) {
     at->id = unpacker.take<std::int64_t>();
@@ -100,7 +100,7 @@ TokenRange take(checkpoint::Unpacker& unpacker) {
 /// What rank 0 knows of each file, for all.
 std::vector<std::optional<TokenRange>> recalled_by_rank0(const Files& files, const RunDirectory& run,
                                                          Communicator& hosts) {
-  checkpoint::Packer packer;
+  Packer packer;
   for (const TokenFile* file : files) {
     if (hosts.rank() != 0) break;
     const std::optional<TokenRange> range = recall(*file, run.path);
@@ -108,7 +108,7 @@ std::vector<std::optional<TokenRange>> recalled_by_rank0(const Files& files, con
     put(range.value_or(TokenRange{}), packer);
   }
   const std::string bytes = broadcast_bytes(packer.bytes(), 0, hosts);
-  checkpoint::Unpacker unpacker(bytes);
+  Unpacker unpacker(bytes);
   std::vector<std::optional<TokenRange>> known;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const bool is_known = unpacker.take<std::uint8_t>() != 0;
@@ -122,18 +122,18 @@ TokenRange scan_together(const TokenFile& file, Communicator& hosts) {
   const std::int64_t ranks = hosts.size(), each = ceil_div(file.tokens(), ranks);
   const std::int64_t begin = std::min(each * hosts.rank(), file.tokens()), end = std::min(begin + each, file.tokens());
   TokenRange mine;
-  checkpoint::ReadProgress progress;
-  const auto absent = checkpoint::read_together("scan of token ids", hosts, progress, [&] {
+  files::ReadProgress progress;
+  const auto absent = files::read_together("scan of token ids", hosts, progress, [&] {
     progress.begin(file.bin_path());
-    checkpoint::with_retries(progress,
-                             [&] { mine = scan(file, begin, end, [&](std::int64_t bytes) { progress.add(bytes); }); });
+    files::with_retries(progress,
+                        [&] { mine = scan(file, begin, end, [&](std::int64_t bytes) { progress.add(bytes); }); });
   });
   if (absent) throw Error(ExitCode::usage, fmt::format("[data] data.train: cannot open {}", *absent), true);
-  checkpoint::Packer packer;
+  Packer packer;
   put(mine, packer);
   TokenRange whole;
   for (const std::string& bytes : gather_bytes(packer.bytes(), hosts)) {
-    checkpoint::Unpacker unpacker(bytes);
+    Unpacker unpacker(bytes);
     whole.merge(take(unpacker));
   }
   return whole;

@@ -16,7 +16,7 @@ namespace octet {
 // run directory: a run writes nothing beside its data.
 
 /// Checks every source of a run. The ranks share a scan, each reading a part of the file, and all throw the same usage
-/// error for ids that are not in the vocabulary. Throws as checkpoint::read_together where a host cannot read the data.
+/// error for ids that are not in the vocabulary. Throws as files::read_together where a host cannot read the data.
 /// Collective over the hosts, main thread.
 void check_token_ranges(const Sampler& sampler, const RunDirectory& run, Communicator& hosts);
 
@@ -29,7 +29,7 @@ void check_token_range(const TokenFile& file, std::int64_t vocab_size, Communica
 /// file has more than what is left is left to the run, with a line in the log.
 void check_token_ranges(const Sampler& sampler, const std::string& run_directory, std::int64_t most_scanned);
 
-/// Scans a whole file in this process, with progress on standard error. Throws checkpoint::ReadError.
+/// Scans a whole file in this process, with progress on standard error. Throws files::ReadError.
 TokenRange scan_tokens(const TokenFile& file);
 
 }  // namespace octet

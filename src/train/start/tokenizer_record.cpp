@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "checkpoints/hugging_face_files.h"
+#include "checkpoints/hugging_face/hugging_face_files.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/json_reader.h"

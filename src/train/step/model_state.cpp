@@ -4,13 +4,13 @@
 #include <map>
 #include <vector>
 
-#include "checkpoints/agreement.h"
-#include "checkpoints/finite.h"
-#include "checkpoints/read_together.h"
-#include "checkpoints/resharding.h"
-#include "checkpoints/save_plan.h"
-#include "checkpoints/snapshot.h"
+#include "checkpoints/format/finite.h"
+#include "checkpoints/restore/resharding.h"
+#include "checkpoints/save/save_plan.h"
+#include "checkpoints/save/snapshot.h"
 #include "src/base/log.h"
+#include "src/comm/agreement.h"
+#include "src/comm/read_together.h"
 #include "src/train/options/option_texts.h"
 
 namespace octet {
@@ -58,12 +58,12 @@ struct Source {
   Communicator* hosts;
 
   void read(const std::vector<checkpoint::WantedPiece>& wanted) const {
-    checkpoint::ReadProgress progress;
+    files::ReadProgress progress;
     const auto pieces = [&] {
-      checkpoint::with_retries(progress, [&] { checkpoint::read_pieces(directory, manifest, wanted, progress); });
+      files::with_retries(progress, [&] { checkpoint::read_pieces(directory, manifest, wanted, progress); });
     };
     if (hosts == nullptr) return pieces();
-    const auto absent = checkpoint::read_together("read of a checkpoint's tensors", *hosts, progress, pieces);
+    const auto absent = files::read_together("read of a checkpoint's tensors", *hosts, progress, pieces);
     if (absent) throw usage_error("train", "{} any more", *absent);
   }
 };
@@ -100,7 +100,7 @@ void expect_finite_pieces(std::span<const HostPiece> pieces, const PlaceOf& plac
     }
   };
   if (hosts == nullptr) return look();
-  checkpoint::together("initial weights", *hosts, look);
+  together("checkpoints", "initial weights", *hosts, look);
 }
 
 /// One kind after the other: the most host memory that a GPU's rank needs is that of one of them.
@@ -207,12 +207,12 @@ void load_masters(const ParameterList& list, const ShardedBuffer& master, const 
 void load_masters(const ParameterList& list, const ShardedBuffer& master, const checkpoint::HuggingFaceModel& from,
                   Stream& stream, Communicator& hosts, Weights expected) {
   fill_pieces(list, master, stream, [&](std::span<const HostPiece> pieces) {
-    checkpoint::ReadProgress progress;
+    files::ReadProgress progress;
     const auto read_all = [&] {
       for (const HostPiece& p : pieces) from.read_box(p.parameter.name, p.box, p.data, progress);
     };
-    const auto absent = checkpoint::read_together("read of a Hugging Face folder", hosts, progress,
-                                                  [&] { checkpoint::with_retries(progress, read_all); });
+    const auto absent = files::read_together("read of a Hugging Face folder", hosts, progress,
+                                             [&] { files::with_retries(progress, read_all); });
     if (absent) throw usage_error("train", "{} any more", *absent);
     if (expected == Weights::any) return;
     expect_finite_pieces(

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "checkpoints/format.h"
-#include "checkpoints/import.h"
-#include "checkpoints/manifest.h"
-#include "checkpoints/saver.h"
+#include "checkpoints/format/format.h"
+#include "checkpoints/format/manifest.h"
+#include "checkpoints/hugging_face/import.h"
+#include "checkpoints/save/saver.h"
 #include "src/comm/mesh.h"
 #include "src/parallel/sharded_parameters.h"
 #include "src/tensor/shard.h"
@@ -33,7 +33,7 @@ std::int64_t checkpoint_host_bytes(ShardedModel& model, const RunConfig& config,
 
 /// Reads this rank's pieces from a checkpoint whose files were verified into the model, then lets the model know. Usage
 /// error that names directory and tensor when the checkpoint holds other tensors. A recipe's state begins anew where
-/// the checkpoint has none, or with `same_recipe` false; the log says so. Throws as checkpoint::read_together over
+/// the checkpoint has none, or with `same_recipe` false; the log says so. Throws as files::read_together over
 /// `hosts`; where that is null each rank reads for itself. Collective.
 void load_state(ShardedModel& model, const std::string& directory, const checkpoint::Manifest& manifest, Stream& stream,
                 bool same_recipe = true, Communicator* hosts = nullptr);
@@ -47,7 +47,7 @@ void load_masters(const ParameterList& list, const ShardedBuffer& master, const 
                   const checkpoint::Manifest& manifest, Stream& stream, Communicator* hosts,
                   Weights expected = Weights::any);
 /// Reads the masters out of a Hugging Face folder: each rank reads the rows that it has a piece of. Throws as
-/// checkpoint::read_together. Collective.
+/// files::read_together. Collective.
 void load_masters(const ParameterList& list, const ShardedBuffer& master, const checkpoint::HuggingFaceModel& from,
                   Stream& stream, Communicator& hosts, Weights expected = Weights::any);
 /// What a shard covers of its tensor.

@@ -1,0 +1,172 @@
+#include "checkpoints/restore/verification.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <iterator>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "checkpoints/format/hash.h"
+#include "checkpoints/format/shard_file.h"
+#include "checkpoints/restore/file_parts.h"
+
+namespace octet::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using Pieces = std::vector<const StoredPiece*>;
+using Progressed = std::function<void(std::int64_t)>;
+
+/// What is wrong with a file at first sight.
+std::optional<Damage> glance(const std::string& directory, const StoredFile& file) {
+  std::error_code error;
+  const auto size = fs::file_size(fs::path(directory) / file.name, error);
+  if (error) {
+    const bool missing = error == std::errc::no_such_file_or_directory;
+    return Damage{file.name, missing ? "is missing" : "cannot be read: " + error.message(),
+                  missing ? ExitCode::usage : ExitCode::internal};
+  }
+  if (static_cast<std::int64_t>(size) == file.bytes) return std::nullopt;
+  return Damage{file.name, fmt::format("has {} bytes, expected {}", size, file.bytes)};
+}
+
+/// What is wrong with the bytes of a file.
+std::optional<Damage> inspect(const files::InputFile& input, const StoredFile& file, const Progressed& progress) {
+  const StoredFile found = hash_file(input, file.name, progress);
+  if (found.bytes == file.bytes && found.hash == file.hash) return std::nullopt;
+  return Damage{file.name, fmt::format("{} bytes with hash {}, expected {} with {}", found.bytes, found.hash,
+                                       file.bytes, file.hash)};
+}
+
+/// Where the data of these pieces lie in a file that has its hash. A file's hash proves that it is what was written;
+/// this, that what was written is what the manifest says of it.
+std::vector<StoredData> locate(const std::string& path, const Manifest& manifest, const Pieces& pieces) {
+  static std::mutex one_at_a_time;  // HDF5 knows no threads
+  const std::lock_guard lock(one_at_a_time);
+  const ShardReader reader(path);
+  reader.expect_state(manifest.state);
+  std::vector<StoredData> found;
+  found.reserve(pieces.size());
+  for (const StoredPiece* piece : pieces) {
+    found.push_back(reader.locate(*piece, manifest.tensors[static_cast<std::size_t>(piece->tensor)]));
+  }
+  return found;
+}
+
+std::vector<Damage> inspect_pieces(const std::string& path, const files::InputFile& input, const Manifest& manifest,
+                                   const StoredFile& file, const Pieces& pieces, const Progressed& progress) {
+  std::vector<Damage> damage;
+  try {
+    const std::vector<StoredData> data = locate(path, manifest, pieces);
+    for (std::size_t p = 0; p < data.size(); ++p) {
+      const std::string found = hash_data(input, data[p].offset, data[p].bytes, progress);
+      if (found == data[p].hash) continue;
+      const StoredTensor& tensor = manifest.tensors[static_cast<std::size_t>(pieces[p]->tensor)];
+      const std::string dataset = dataset_name(tensor.name, pieces[p]->box);
+      damage.push_back({file.name, fmt::format("dataset {}: data of hash {}, its attribute xxh3_128 says {}", dataset,
+                                               found, data[p].hash)});
+    }
+  } catch (const Error& error) {
+    damage.push_back({file.name, error.what(), error.code()});
+  }
+  return damage;
+}
+
+/// Everything about one file; its pieces while the kernel still has it in memory.
+std::vector<Damage> examine(const std::string& directory, const Manifest& manifest, const StoredFile& file,
+                            const Pieces& pieces, const Progressed& progress) {
+  const bool plain = pieces.empty() && manifest.version >= format_version_with_files;
+  const std::string path = directory + "/" + file.name;
+  if (auto seen = glance(directory, file)) return {*seen};
+  try {
+    const files::InputFile input(path);
+    if (auto wrong = inspect(input, file, progress)) return {*wrong};
+    return plain ? std::vector<Damage>() : inspect_pieces(path, input, manifest, file, pieces, progress);
+  } catch (const std::exception& error) {
+    return {Damage{file.name, error.what(), ExitCode::internal}};
+  }
+}
+
+/// By file.
+std::vector<Pieces> pieces_of(const Manifest& manifest) {
+  std::vector<Pieces> by_file(manifest.files.size());
+  for (const StoredPiece& piece : manifest.pieces) by_file[static_cast<std::size_t>(piece.file)].push_back(&piece);
+  return by_file;
+}
+
+/// Runs work(i) for i below n on some threads, while the calling thread hands the bytes that `done` counts to progress.
+void on_threads(std::size_t n, int threads, const std::function<void(std::size_t)>& work,
+                std::atomic<std::int64_t>& done, const std::function<void(std::int64_t)>& progress) {
+  std::atomic<std::size_t> next = 0;
+  std::size_t finished = 0;
+  std::mutex mutex;  // of `finished`
+  std::condition_variable all_finished;
+  const auto take_turns = [&] {
+    for (std::size_t i = next++; i < n; i = next++) {
+      work(i);
+      const std::lock_guard lock(mutex);
+      if (++finished == n) all_finished.notify_one();
+    }
+  };
+  std::vector<std::jthread> pool;  // joins when it goes
+  for (std::size_t t = 0; t < std::min(n, static_cast<std::size_t>(std::max(1, threads))); ++t) {
+    pool.emplace_back(take_turns);
+  }
+  std::unique_lock lock(mutex);
+  while (!all_finished.wait_for(lock, std::chrono::milliseconds(50), [&] { return finished == n; })) {
+    if (progress) progress(done.exchange(0));
+  }
+  if (progress) progress(done.exchange(0));
+}
+
+}  // namespace
+
+std::vector<Damage> find_damage(const std::string& directory, const Manifest& manifest, int threads,
+                                const std::function<void(std::int64_t)>& progress) {
+  const std::vector<Pieces> pieces = pieces_of(manifest);
+  std::vector<std::vector<Damage>> damage(pieces.size());
+  std::atomic<std::int64_t> done = 0;
+  const Progressed count = [&](std::int64_t bytes) { done += bytes; };
+  on_threads(
+      damage.size(), threads,
+      [&](std::size_t i) { damage[i] = examine(directory, manifest, manifest.files[i], pieces[i], count); }, done,
+      progress);
+  std::vector<Damage> found;
+  for (auto& of_file : damage) std::ranges::move(of_file, std::back_inserter(found));
+  return found;
+}
+
+std::int64_t bytes_to_verify(const Manifest& manifest) {
+  std::int64_t bytes = bytes_of(manifest.tensors);
+  for (const StoredFile& file : manifest.files) bytes += file.bytes;
+  return bytes;
+}
+
+std::vector<Damage> find_missing(const std::string& directory, const Manifest& manifest) {
+  std::vector<Damage> found;
+  for (const StoredFile& file : manifest.files) {
+    if (auto seen = glance(directory, file)) found.push_back(std::move(*seen));
+  }
+  return found;
+}
+
+Verdicts::Files Verdicts::look_at(const std::string& directory, const std::vector<StoredFile>& files) {
+  Files found{{manifest_name, files::identity_of(directory + "/" + manifest_name)}};
+  for (const StoredFile& file : files) found[file.name] = files::identity_of(directory + "/" + file.name);
+  return found;
+}
+
+std::optional<bool> Verdicts::find(const std::string& directory) const {
+  const auto known = known_.find(directory);
+  if (known == known_.end()) return std::nullopt;
+  const Verdict& verdict = known->second;
+  const bool same = std::ranges::all_of(
+      verdict.files, [&](const auto& file) { return file.second == files::identity_of(directory + "/" + file.first); });
+  return same ? std::optional(verdict.whole) : std::nullopt;
+}
+
+}  // namespace octet::checkpoint

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoints/format/owner.h"
+#include "checkpoints/restore/shared_hashing.h"
+#include "checkpoints/restore/verification.h"
+#include "src/comm/communicator.h"
+
+namespace octet::checkpoint {
+
+struct PruneRule {
+  std::string root;
+  int keep_last = 3;
+  std::int64_t keep_every = 0;  ///< 0: none
+  Owner owner{};
+  std::chrono::seconds patience{30};  ///< for the reading at the end of a run, which may have to make room for another
+};
+
+/// An old checkpoint of which rank 0 has to know whether it is whole.
+struct Question {
+  std::string directory;
+  std::vector<StoredFile> files;
+  Verdicts::Files seen = {};  ///< rank 0
+};
+
+/// Removes what steps_to_prune names after a commit, and after a start: a run that was killed between the two, or that
+/// is to keep fewer now, has more than its disk may have room for. In the background. An older checkpoint counts as
+/// whole when it is known to be, or when its manifest fits its own hash and every file has its size and its hash: the
+/// ranks read it together, each file once, and rank 0 keeps the verdict. A damaged one is logged and stays until
+/// `keep_last` whole ones are newer; one that cannot be read counts as damaged for this time. Failures are logged, not
+/// thrown. Calls no HDF5. All methods are collective and called from the main thread, which only agrees: rank 0's
+/// thread lists, reads manifests and removes, a thread of each rank reads its share of the files.
+class Pruner {
+ public:
+  /// `known` of rank 0: what this run has read already.
+  Pruner(PruneRule rule, Verdicts known, Communicator& world);
+  /// Ends the reading, and waits for removals that have begun.
+  ~Pruner();
+
+  /// A checkpoint was committed, with these files (rank 0), which were read back when they were hashed. Removes what is
+  /// old now, or, when the last removal is still under way, after that.
+  void committed(std::int64_t step, Verdicts::Files files);
+  /// The run goes on from the checkpoint of this step, which `known` has as whole. Removes what is old beside it.
+  void restored(std::int64_t step);
+  /// A save lacks room: removes what has become surplus since, and waits for that. What is still being read when the
+  /// rule's patience is over is read on.
+  void make_room();
+  /// To be called at a step boundary: goes on as far as that needs no waiting.
+  void poll();
+  /// Waits for all that; for the reading no longer than the rule's patience, after which what is old stays.
+  void finish();
+
+  /// The bytes that this rank has read since it was made.
+  std::int64_t bytes_read() const { return progress_.bytes(); }
+
+ private:
+  enum class State : std::uint8_t { idle, choosing, reading };
+  /// What rank 0's thread comes to.
+  struct Choice {
+    Verdicts learned;
+    std::vector<std::string> removed;  ///< directories
+    std::optional<Question> question;  ///< that it must have an answer to before it can go on
+  };
+  static Choice choose(const PruneRule& rule, std::int64_t committed, const Verdicts& known);
+
+  bool leads() const { return world_.rank() == 0; }
+  void start_choosing();
+  void end_choosing();
+  void start_reading(Question question);
+  void end_reading();
+
+  PruneRule rule_;
+  Communicator& world_;
+  Verdicts known_;
+  State state_ = State::idle;
+  std::int64_t newest_ = -1;  ///< committed, or restored
+  std::int64_t done_ = -1;    ///< of `newest_`, for the last choice
+  Question question_;
+  std::vector<std::string> unread_;  ///< rank 0: directories that could not be read, and count as damaged until then
+  bool late_ = false;                ///< rank 0: the patience is over
+  files::ReadProgress progress_;     ///< outlives the threads
+  std::future<Choice> choosing_;     ///< rank 0
+  std::future<Findings> reading_;
+};
+
+/// Which committed checkpoints may go, ascending. `verified` is the step of one that is committed and known to be
+/// whole; only what is older than `keep_last` whole ones (at least 1: `verified` itself) is named, and no multiple of
+/// `keep_every` (0: none). `is_whole` is asked about those older than `verified`, newest first, while the answer
+/// decides: one that is damaged does not count. Steps beyond `verified`, which a run leaves behind when it falls back
+/// to an older checkpoint, are not touched and do not count.
+std::vector<std::int64_t> steps_to_prune(std::span<const std::int64_t> steps, std::int64_t verified, int keep_last,
+                                         std::int64_t keep_every, const std::function<bool(std::int64_t)>& is_whole);
+
+/// Removes the committed checkpoint of that step: hidden from readers by a rename first, so that none sees half of it.
+/// Throws internal_error with the path. One rank only; any thread.
+void remove_checkpoint(const std::string& root, std::int64_t step, const Owner& owner = {});
+
+/// Removes what unfinished writes and removals left in `root`, whoever's they are: entries "step-*.tmp", nothing else.
+/// Returns how many. One rank only, of the owner.
+int remove_leftovers(const std::string& root, const Owner& owner = {});
+
+}  // namespace octet::checkpoint

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "checkpoints/format/format.h"
+#include "checkpoints/save/save_plan.h"
+#include "src/comm/shared_memory.h"
+#include "src/device/host_buffer.h"
+
+namespace octet::checkpoint {
+
+/// The offset in bytes of each of those pieces in the snapshot, and after the last one the length of the snapshot.
+std::vector<std::int64_t> snapshot_offsets(const std::vector<StoredTensor>& tensors,
+                                           std::span<const SavePlan::Piece> pieces);
+
+/// This rank's part of a checkpoint in host memory, which stays from save to save and only grows. In a group of ranks
+/// of which one writes for all, every rank copies into memory that the writer sees and nobody waits for another's copy.
+/// Main thread. Nothing here changes what a writer still reads: by the saver's agreements a save begins on every rank
+/// after the one before has been written on all.
+class Snapshot {
+ public:
+  /// `group` as in WriterGroup; null, or it outlives this.
+  explicit Snapshot(Communicator* group) : group_(group) {}
+
+  /// Memory for what the plan copies. Collective over the group; what it throws, all ranks of the group throw.
+  void reserve(const SavePlan& plan, int rank, Stream& stream);
+  /// Copies the pieces that the plan gives to this rank from the device and waits for the copy. Not collective.
+  void take(std::span<const DevicePiece> pieces, const SavePlan& plan, int rank, Stream& stream);
+  /// What this rank writes, of its own and its group's; whole when every rank of the group has taken its own. Valid
+  /// until the next reserve().
+  std::span<const PieceData> pieces() const { return pieces_; }
+
+ private:
+  char* memory_of(int member) const { return group_ == nullptr ? alone_.as<char>() : shared_.part(member); }
+
+  Communicator* group_;
+  HostBuffer alone_;     ///< without a group
+  SharedMemory shared_;  ///< with one. Not pinned: copies from a GPU to it are staged by CUDA, and take longer
+  std::vector<PieceData> pieces_;
+};
+
+}  // namespace octet::checkpoint

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "src/base/error.h"
+#include "src/base/files.h"
+
+namespace octet::files {
+
+/// A part of a file, of which it may have less; by default all of it.
+struct FileRange {
+  std::int64_t offset = 0;
+  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
+};
+
+/// What tells a file from another one of the same name, and from what it was before a change, without reading it.
+struct FileIdentity {
+  std::int64_t bytes = 0;
+  std::int64_t changed = 0;  ///< mtime, nanoseconds
+  std::uint64_t device = 0, inode = 0;
+
+  bool operator==(const FileIdentity&) const = default;
+};
+/// The identity of what is there under that name now; nothing where that cannot be looked at.
+std::optional<FileIdentity> identity_of(const std::string& path);
+
+/// The file system does not give what was asked of it, which says nothing of what is stored there. A usage error where
+/// there is nothing of that name, or none can be, an internal one otherwise (EIO, ESTALE, EACCES ...).
+class ReadError : public Error {
+ public:
+  /// `error`: errno. `offset`: where in the file.
+  ReadError(std::string path, int error, std::int64_t offset = 0);
+  /// Words in place of errno, which is taken for EIO.
+  ReadError(std::string path, const std::string& reason);
+
+  const std::string& path() const { return path_; }
+  int error() const { return error_; }
+  const std::string& reason() const { return reason_; }
+  std::int64_t offset() const { return offset_; }
+
+ private:
+  std::string path_;
+  int error_;
+  std::string reason_;
+  std::int64_t offset_ = 0;
+};
+
+/// A file to read, opened once: whatever happens to its name meanwhile, this is one file.
+class InputFile {
+ public:
+  /// Throws ReadError when it cannot be opened.
+  explicit InputFile(std::string path);
+  /// `file` is open under that name; it stays open.
+  InputFile(std::string path, int file) : path_(std::move(path)), file_(file) {}
+
+  /// Bytes; throws ReadError where the file cannot be looked at.
+  std::int64_t size() const;
+  /// Calls `each` with the blocks of the file in order, at most 1 MiB each, and returns how many bytes there were.
+  /// Throws ReadError when it cannot be read.
+  std::int64_t read_blocks(const std::function<void(std::span<const char>)>& each, const FileRange& range = {}) const;
+
+ private:
+  std::string path_;
+  FileHandle own_;
+  int file_ = -1;
+};
+
+/// All of a small file. Errors as above.
+std::string read_file(const std::string& path);
+
+/// Opens a folder, or reads a byte of a file. Throws ReadError.
+void try_to_read(const std::string& path, std::int64_t offset = 0);
+
+/// Thrown out of a read that shall end early.
+struct ReadStopped {};
+
+/// What a thread that reads files and the one that waits for it share.
+class ReadProgress {
+ public:
+  /// The reader's: it has that many bytes more. Throws ReadStopped when it shall end.
+  void add(std::int64_t bytes) {
+    bytes_ += bytes;
+    if (stop_) throw ReadStopped{};
+  }
+
+  /// The reader's: it begins with that file.
+  void begin(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    path_ = path;
+  }
+  /// The file that was begun last.
+  std::string path() const {
+    const std::lock_guard lock(mutex_);
+    return path_;
+  }
+
+  void stop() { stop_ = true; }
+  void go_on() { stop_ = false; }
+  bool stopped() const { return stop_; }
+  /// The bytes read since it was made.
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  std::atomic<bool> stop_ = false;
+  std::atomic<std::int64_t> bytes_ = 0;
+  mutable std::mutex mutex_;  // of the path
+  std::string path_;
+};
+
+/// Runs `work` again 0.5, 1 and 2 s later (times the factor OCTET_TEST_PAUSES, for tests) where it throws a ReadError,
+/// with a warning of this rank each time; throws the last one. What another try does not change is asked for once: a
+/// file that is not there, unless its folder is not there either (a mount that is late), a name that is none, a lack of
+/// rights. Throws ReadStopped when it is stopped between two tries. Any thread.
+void with_retries(ReadProgress& progress, const std::function<void()>& work);
+
+}  // namespace octet::files

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "src/base/error.h"
+#include "src/comm/communicator.h"
+
+namespace octet {
+
+// What the ranks tell each other when one of them fails. Collective, from the main thread; `world` is of the hosts
+// (src/comm/host_exchange.h).
+
+/// A failure of this rank that the others are to hear of.
+struct Failure {
+  ExitCode code = ExitCode::internal;
+  std::string text;
+};
+/// Runs `work`, which must call nothing collective; what it threw, if it did.
+std::optional<Failure> failure_of(const std::function<void()>& work);
+
+/// If any rank passes a failure, every rank throws the same error: "[ROOM] WHAT: rank R on HOST: TEXT" of the lowest
+/// such rank (and how many more). The ranks agree first, by one small all-reduce.
+void agree(std::string_view room, const std::string& what, const std::optional<Failure>& mine, Communicator& world);
+
+/// agree(room, what, failure_of(work)).
+void together(std::string_view room, const std::string& what, Communicator& world, const std::function<void()>& work);
+
+}  // namespace octet

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "src/comm/communicator.h"
+
+namespace octet::files {
+
+// All hosts of a run see the same files. Where a mount is missing on one of them, it is that host's matter and no
+// mistake in what the run was asked to do. Collective over the hosts, main thread; throws as read_together
+// (read_together.h).
+
+/// Says whether something has that name. What cannot be looked at (ReadError) must not pass for what is not there.
+bool is_there(const std::string& path);
+
+/// Runs `look` on every rank, again where it throws a ReadError.
+void look_together(Communicator& hosts, const std::function<void()>& look);
+
+/// Runs `look` on rank 0 alone, again where it throws a ReadError, which ends on all as in agree_on_reading. Anything
+/// else that it throws comes out on rank 0 while the others wait.
+void look_by_first(Communicator& hosts, const std::function<void()>& look);
+
+/// What is there for one host has to be there for all, and readable. A path that none has is nobody's error here.
+void expect_same_files(const std::vector<std::string>& paths, Communicator& hosts);
+
+}  // namespace octet::files
