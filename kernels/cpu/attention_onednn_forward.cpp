@@ -20,25 +20,15 @@ struct alignas(64) ForwardBlock {
   float max[block_queries], sum[block_queries];  ///< of each query so far
 };
 
-/// Which lane meets which other one when all are put together by halves.
-struct alignas(64) Partners {
-  std::int32_t of[lanes / 2][lanes];  ///< of halves of 1, 2, ... lanes; of the others nothing
-};
-constexpr Partners partners = [] {
-  Partners made{};
-  for (int width = 1; width < lanes; width *= 2) {
-    for (int i = 0; i < lanes; ++i) made.of[width - 1][i] = i ^ width;
-  }
-  return made;
-}();
-
 /// All lanes put together by halves.
 template <typename Combine>
 float combine_lanes(Vector v, Combine combine) {
+  alignas(64) float lane[lanes];
+  store(lane, v);
   for (int width = lanes / 2; width > 0; width /= 2) {
-    v = combine(v, __builtin_shuffle(v, *reinterpret_cast<const Integers*>(partners.of[width - 1])));
+    for (int i = 0; i < width; ++i) lane[i] = combine(lane[i], lane[i + width]);
   }
-  return v[0];
+  return lane[0];
 }
 
 /// The keys of a block that a query sees, [begin, end).
@@ -61,7 +51,7 @@ float softmax(float* scores, bf16* p, SeenKeys seen, std::int64_t keys, float& m
 
   Vector largest = broadcast(max_so_far);
   for (std::int64_t c = begin; c < end; c += lanes) largest = max(load(scores + c), largest);
-  const float max_now = combine_lanes(largest, [](Vector a, Vector b) { return max(a, b); });
+  const float max_now = combine_lanes(largest, [](float a, float b) { return a > b ? a : b; });
   Vector added{};
   for (std::int64_t c = begin; c < end; c += lanes) {
     const Vector probability = exp2(load(scores + c) - broadcast(max_now));
@@ -70,7 +60,7 @@ float softmax(float* scores, bf16* p, SeenKeys seen, std::int64_t keys, float& m
   }
   const float factor = exp2(broadcast(max_so_far - max_now))[0];
   max_so_far = max_now;
-  sum = sum * factor + combine_lanes(added, [](Vector a, Vector b) { return a + b; });
+  sum = sum * factor + combine_lanes(added, [](float a, float b) { return a + b; });
   return factor;
 }
 
