@@ -169,15 +169,18 @@ def cast_weight(o, i, both=True):
 
 
 def apart(row):
-    """The rows that do together what this one does, for a weight's cast into both forms: a rank that has a piece of the
-    weight casts that, and transposes the whole. Up to bd3b7bc every rank did. Of other rows none."""
+    """The rows that do together what this one does. For a weight's cast into both forms: a rank that has a piece of the
+    weight casts that, and transposes the whole. Up to bd3b7bc every rank did. For an update that writes weights in bf16:
+    where they are sent it does not, and up to 6cd37ae nowhere. Of other rows none."""
+    if row["op"] == "adamw" and row.get("rounded"):
+        return [adamw(row["n"], row.get("gradient")), convert_weight(row["n"])]
     if row["op"] != "cast" or row["from"] != "f32" or not row["transposed"]:
         return []
     return [cast_weight(row["rows"], row["columns"], both=False), transpose(row["rows"], row["columns"])]
 
 
-def convert_weight(o, i):
-    return kernel("convert", 6 * o * i, n=o * i)
+def convert_weight(n):
+    return kernel("convert", 6 * n, n=n)
 
 
 def quantize_rowwise(columns, form, rows=TOKENS):
@@ -250,9 +253,12 @@ def swiglu_sizes(m, float8):
     return dict(rows=TOKENS, columns=m["ffn_dim"], **writes(True)) if float8 else dict(n=TOKENS * m["ffn_dim"])
 
 
-def adamw(n, gradient=None, multiprocessors=None):
-    """`multiprocessors`: of the GPU, that it takes at most, as beside a forward pass (optimizer.beside_multiprocessors)."""
-    row = kernel("adamw", (26 if gradient else 28) * n, n=n, **stored_in(gradient))
+def adamw(n, gradient=None, multiprocessors=None, rounded=False):
+    """`multiprocessors`: of the GPU, that it takes at most, as beside a forward pass (optimizer.beside_multiprocessors).
+    `rounded`: it writes the weights in bf16 as well."""
+    row = kernel("adamw", ((26 if gradient else 28) + (2 if rounded else 0)) * n, n=n, **stored_in(gradient))
+    if rounded:
+        row.update(row=f"{row['row']}/rounded", rounded=True)
     if multiprocessors:
         row.update(row=f"{row['row']}/{multiprocessors}-multiprocessors", multiprocessors=multiprocessors)
     return row

@@ -88,7 +88,7 @@ def kernel_rows():
                      for _, row, _ in block_ops(MODELS[model], precision, recipe=recipe, gradients=gradients)
                      if row["op"] not in ("gemm", "attention_forward", "attention_backward")]
         for _, o, i in linears(MODELS[model]):
-            rows += apart(cast_weight(o, i))
+            rows += apart(cast_weight(o, i)) + apart(adamw(o * i, rounded=True))
     for model in ("8b", "70b"):
         m = MODELS[model]
         rows += [fill_normal(m["ffn_dim"] * m["dim"]), embedding_forward(m), embedding_backward(m, "add"), embedding_backward(m, "first"), cross_entropy(m)]

@@ -54,12 +54,9 @@ def block_ops(m, precision, micro_batches=1, recipe=None, gradients=None):
                 add("casts of output gradients", cast(columns, "e5m2", both=True))
         for _, o, i in linears(m):
             add("casts of weights", cast_weight(o, i), once)
-    else:
-        for _, o, i in linears(m):
-            add("casts of weights", convert_weight(o, i), once)
     for _, o, i in linears(m):
         add("gradient norm", sum_of_squares(o * i, gradients), once)
-        add("AdamW", adamw(o * i, gradients), once)
+        add("AdamW", adamw(o * i, gradients, rounded=not float8), once)
     return ops
 
 

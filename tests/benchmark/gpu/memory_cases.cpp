@@ -306,6 +306,7 @@ void adamw(Case& c, const Row& row) {
   args.gradient = c.random(args.gradient_dtype, args.n);
   args.gradient_scale = c.values(1.0f);
   args.skip = static_cast<const std::uint32_t*>(c.zeros(4));
+  if (row.value("rounded", false)) args.rounded = c.output(2 * args.n);
   args.stats = {.amax = c.values(0.0f)};
   args.multiprocessors = row.value("multiprocessors", 0);
   c.set([p = c.place(), args] { p.kernels.adamw(p.stream, args); });
