@@ -10,6 +10,7 @@
 #include "jobs/train/dry_machine.h"
 #include "jobs/train/dry_run_options.h"
 #include "jobs/train/saved_run.h"
+#include "jobs/train/whole_run.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/options/arguments.h"
@@ -196,8 +197,9 @@ std::string timeline_text(const DryTimeline& timeline, const DryMachine& m, cons
                                     : "";
   return fmt::format(
       "timeline of a step at the rates of the data sheet of {} and links of {}; no run quite reaches them:\n{}\n{}{}"
-      "{:.1f} TFLOP/s a rank at most, {:.1f} % of the bf16 peak\n",
-      m.gpu->name, m.links, table, stages, documents, flops / 1e12, 100 * flops / m.gpu->peak.bf16);
+      "{:.1f} TFLOP/s a rank at most, {:.1f} % of the bf16 peak\n{}",
+      m.gpu->name, m.links, table, stages, documents, flops / 1e12, 100 * flops / m.gpu->peak.bf16,
+      all_steps_text(c.run.config, c.options.ranks, step));
 }
 
 /// The step after the first, which is like all that follow.
@@ -248,6 +250,7 @@ std::string dry_run(const std::vector<std::string>& words) {
   text += mixture_lines(c.run.config, saved);
   text += weights_lines(c.run.config, saved);
   text += memory_text(c, m);
+  text += checkpoints_text(c.run.config);
   return text + step_text(c, m);
 }
 

@@ -45,10 +45,12 @@ bool says(const std::string& text, const std::string& part) {
 
 TEST(DryRunCommand, ShowsPlanCollectivesAndTimelineOfARunOnManyGpus) {
   const std::string text = dry(run_405b, {"--ranks", "512", "--rank=511", "--cluster", "dgx-h100-infiniband"});
-  for (const char* part : {"rank 511 of 512, dp_replicate 1 x dp_shard ",
-                           "\nzero 3: weights gathered and let go around each use\n", "memory plan:", "parameters",
-                           "NCCL, estimated", " GiB of one ", "collectives of a step:", "all_gather      e4m3",
-                           "timeline of a step", "exposed communication", "TFLOP/s a rank at most"}) {
+  for (const char* part :
+       {"rank 511 of 512, dp_replicate 1 x dp_shard ", "\nzero 3: weights gathered and let go around each use\n",
+        "memory plan:", "parameters", "NCCL, estimated", " GiB of one ",
+        "collectives of a step:", "all_gather      e4m3", "timeline of a step", "exposed communication",
+        "TFLOP/s a rank at most", "\na checkpoint: 4535.8 GiB in all; the last 3 stay\n",
+        "\n3,000 steps of 1,048,576 tokens: 3,145,728,000 tokens in at least "}) {
     EXPECT_TRUE(says(text, part)) << part << "\n" << text;
   }
 }

@@ -1,0 +1,29 @@
+#include "jobs/train/whole_run.h"
+
+#include <fmt/format.h>
+
+#include "src/metrics/step_metrics.h"
+
+namespace octet {
+
+std::string all_steps_text(const RunConfig& config, std::int64_t gpus, double step_seconds) {
+  const auto steps = static_cast<double>(config.train.steps);
+  const double tokens = static_cast<double>(config.train.global_batch) * static_cast<double>(config.train.seq_len);
+  const double hours = steps * step_seconds / 3600;
+  return fmt::format(
+      "{} steps of {} tokens: {} tokens in at least {:.1f} hours ({:.1f} days) and {:.1f} GPU hours, without "
+      "validation, "
+      "checkpoints and stops\n",
+      grouped(steps), grouped(tokens), grouped(steps * tokens), hours, hours / 24, hours * static_cast<double>(gpus));
+}
+
+std::string checkpoints_text(const RunConfig& config) {
+  constexpr double bytes_a_parameter = 12;
+  const double gib = static_cast<double>(config.model.parameters()) * bytes_a_parameter / 0x1p30;
+  const std::int64_t every = config.checkpoint.keep_every;
+  return fmt::format(
+      "a checkpoint: {:.1f} GiB in all; the last {} stay{}\n", gib, config.checkpoint.keep,
+      every > 0 ? fmt::format(", and those of every {} steps", grouped(static_cast<double>(every))) : "");
+}
+
+}  // namespace octet
