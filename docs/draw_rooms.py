@@ -33,7 +33,7 @@ BOXES = {
     "data": (7, 175, 315, HIGH, "token files, sampler"),
     "optim": (7, 325, 440, HIGH, "AdamW, schedules"),
     "checkpoints": (7, 450, 595, HIGH, "save, restore, export"),
-    "metrics": (7, 605, 742, HIGH, "FLOPs, metrics files"),
+    "metrics": (7, 605, 742, HIGH, "MFU, metrics files"),
     "owner": (8, 590, 742, HIGH, "who has a run"),
     "corpus": (9, 20, 200, HIGH, "text in, token files out"),
     "train": (9, 215, 580, HIGH, "a run: options, step, plan, health, loop"),

@@ -2,7 +2,7 @@
 #include <initializer_list>
 
 #include "src/model/block.h"
-#include "src/model/tensors.h"
+#include "src/model/checked_tensors.h"
 #include "src/ops/norm.h"
 #include "src/ops/reduce.h"
 #include "src/ops/swiglu.h"

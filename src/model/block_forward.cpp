@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "src/model/block.h"
-#include "src/model/tensors.h"
+#include "src/model/checked_tensors.h"
 #include "src/ops/norm.h"
 #include "src/ops/swiglu.h"
 #include "src/profile/scopes.h"

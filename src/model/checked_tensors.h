@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,13 @@ enum CheckedTensor : int {
   checked_tensors
 };
 
+constexpr auto checked_tensor_texts =
+    std::to_array<const char*>({"input", "attention input", "attention output", "ffn input", "ffn product", "gradient",
+                                "grad wo", "grad wq", "grad wk", "grad wv", "grad w1", "grad w3"});
+static_assert(checked_tensor_texts.size() == checked_tensors);
+
 inline std::vector<std::string> checked_tensor_names() {
-  return {"input",   "attention input", "attention output", "ffn input", "ffn product", "gradient",
-          "grad wo", "grad wq",         "grad wk",          "grad wv",   "grad w1",     "grad w3"};
+  return {checked_tensor_texts.begin(), checked_tensor_texts.end()};
 }
 
 }  // namespace octet

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "src/model/tensors.h"
+#include "src/model/checked_tensors.h"
 #include "src/ops/cross_entropy.h"
 #include "src/ops/embedding.h"
 #include "src/ops/linear_gemms.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "src/model/tensors.h"
+#include "src/model/checked_tensors.h"
 #include "src/ops/quantize.h"
 
 namespace octet {

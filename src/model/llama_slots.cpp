@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "src/model/llama.h"
-#include "src/model/tensors.h"
+#include "src/model/checked_tensors.h"
 
 namespace octet {
 

@@ -10,14 +10,15 @@
 namespace octet {
 
 /// How this rank's pieces of all parameters lie in one flat fp32 buffer: every piece padded to the same number of rows
-/// on all ranks and aligned. Master weights, gradients and Adam moments share one layout.
+/// on all ranks and aligned. Master weights and Adam moments lie so; gradients have the same pieces, in dtypes of their
+/// own (ShardedBuffer, which knows where they are).
 class ShardLayout {
  public:
   ShardLayout(const ParameterList& list, int rank, int ranks);
 
   std::size_t size() const { return shards_.size(); }
   const Shard& shard(std::size_t i) const { return shards_[i]; }
-  /// Element offset of piece i in the flat buffer.
+  /// Element offset of piece i in a flat fp32 buffer.
   std::int64_t offset(std::size_t i) const { return offsets_[i]; }
   std::int64_t elements() const { return elements_; }
   std::int64_t bytes() const { return elements_ * 4; }

@@ -145,8 +145,9 @@ const char* url = "https://gone.h";  // "it's" gone.cpp.
 
     def test_each_room_of_the_table_has_a_folder(self):
         root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-        folders = [room if room in rooms.OUTSIDE_SRC else f"src/{room}" for room in rooms.ROOMS]
-        folders += [f"src/{room}/{folder}" for room, below in rooms.FOLDERS.items() for folder in below]
+        place = lambda room: room if room in rooms.OUTSIDE_SRC else f"src/{room}"
+        folders = [place(room) for room in rooms.ROOMS]
+        folders += [f"{place(room)}/{folder}" for room, below in rooms.FOLDERS.items() for folder in below]
         self.assertEqual([folder for folder in folders if not os.path.isdir(os.path.join(root, folder))], [])
 
 

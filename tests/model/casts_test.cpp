@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "src/model/block.h"
-#include "src/model/tensors.h"
+#include "src/model/checked_tensors.h"
 #include "tests/model/local_state.h"
 
 namespace octet {
