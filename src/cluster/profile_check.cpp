@@ -78,6 +78,28 @@ void check_nics(const ClusterProfile& p, const Origins& at) {
   }
 }
 
+/// They go into NCCL_IB_HCA and NCCL_SOCKET_IFNAME behind a =, where more than a name is read as something else.
+void check_device(const std::string& name, const char* key, const char* variable, const char* others,
+                  const Origins& at) {
+  const std::size_t odd = name.find_first_of(others);
+  if (odd == std::string::npos && !name.empty()) return;
+  throw refuse(at, key, in_quotes(name),
+               "found {}, expected the name alone: no = or ^ before it, no port behind it; another selection is {} in "
+               "environment.variables",
+               name.empty() ? "nothing" : in_quotes(name.substr(odd, 1)), variable);
+}
+
+void check_devices(const ClusterProfile& p, const Origins& at) {
+  std::set<std::string> names;
+  for (const std::string& name : p.nics.hca) {
+    check_device(name, "nics.hca", "NCCL_IB_HCA", "=^:, \t", at);
+    if (!names.insert(name).second) throw refuse(at, "nics.hca", name, "is there twice, expected once");
+  }
+  if (!p.nics.frontend.empty()) {  // several with commas are several to NCCL and UCX, too
+    check_device(p.nics.frontend, "nics.frontend", "NCCL_SOCKET_IFNAME", "=^: \t", at);
+  }
+}
+
 void check_network(const ClusterProfile& p, const Origins& at) {
   const NetworkProfile& n = p.network;
   if (p.nics.per_node == 0 && (n.rails || n.leaf_nodes > 0 || n.pod_nodes > 0)) {
@@ -200,8 +222,8 @@ void check_software(const ClusterProfile& p, const Origins& at) {
 
 void validate(const ClusterProfile& profile, const Origins& origins) {
   std::vector<std::string> problems;  // the first one of each part
-  for (const auto check : {check_name, check_gpus, check_ranks, check_nics, check_network, check_slurm, check_srun,
-                           check_container, check_software}) {
+  for (const auto check : {check_name, check_gpus, check_ranks, check_nics, check_devices, check_network, check_slurm,
+                           check_srun, check_container, check_software}) {
     try {
       check(profile, origins);
     } catch (const Error& e) {

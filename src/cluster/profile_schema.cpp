@@ -5,20 +5,29 @@ namespace {
 
 constexpr double most_nodes = 1 << 16;
 
+// Above what any machine has, and below what it has in the next smaller unit (MiB; Mb/s, or the rate of a whole node).
+constexpr double most_node_gib = 1 << 16;
+constexpr double most_gpu_gib = 1024;
+constexpr double most_card_gbps = 1600;
+
 void declare_hardware(Schema& schema, ClusterProfile& p) {
   schema.section("nodes", "The machines.");
   schema.add("count", p.nodes.count)
       .unit("nodes")
       .between(0, most_nodes)
       .help("Most nodes that a job may have, with its spares. 0: no limit is known.");
-  schema.add("memory_gib", p.nodes.memory_gib).required().unit("GiB").at_least(1).help("Memory of a node.");
+  schema.add("memory_gib", p.nodes.memory_gib)
+      .required()
+      .unit("GiB")
+      .between(1, most_node_gib)
+      .help("Memory of a node.");
 
   schema.section("gpus", "The accelerators of a node.");
   schema.add("per_node", p.gpus.per_node).between(0, 64).help("GPUs of a node. 0: it trains on its CPUs.");
   schema.add("type", p.gpus.type).help("What they are, such as H100 SXM: for readers, and for the rates of a dry run.");
   schema.add("memory_gib", p.gpus.memory_gib)
       .unit("GiB")
-      .at_least(0)
+      .between(0, most_gpu_gib)
       .help("Memory of one, as nvidia-smi shows it. The memory plan of a run is held against it.");
   schema.add("reserved_gib", p.gpus.reserved_gib)
       .unit("GiB")
@@ -29,7 +38,7 @@ void declare_hardware(Schema& schema, ClusterProfile& p) {
 
   schema.section("nics", "The network cards of a node that carry the training's traffic.");
   schema.add("per_node", p.nics.per_node).between(0, 64).help("Cards of a node.");
-  schema.add("gbps", p.nics.gbps).unit("Gb/s").at_least(0).help("Rate of one.");
+  schema.add("gbps", p.nics.gbps).unit("Gb/s").between(0, most_card_gbps).help("Rate of one.");
   schema.add("hca", p.nics.hca)
       .help(
           "Names of the verbs devices that NCCL may use, matched whole, nics.per_node of them. Empty: all, also those "

@@ -160,6 +160,40 @@ TEST(Profile, RefusesWhatNoClusterCouldBe) {
   EXPECT_HAS(refusal(small, {{"storage.file_systems", "[{path: a, kind: nfs}]"}}), "absolute path");
 }
 
+/// The profile `small` with these values, which is read.
+ClusterProfile accepted(const std::vector<std::pair<std::string, std::string>>& overrides) {
+  const TempFolder folder;
+  write_bytes(folder / "c.yaml", small);
+  return read_profile(folder / "c.yaml", overrides);
+}
+
+TEST(Profile, DevicesAreNamedOnceAndByTheirNamesAlone) {
+  const auto cards = [](const char* names) { return refusal(small, {{"nics.hca", names}}); };
+  EXPECT_EQ(accepted({{"nics.hca", "[mlx5_0, mlx5_1, mlx5_2, mlx5_10]"}}).nics.hca[3], "mlx5_10");
+  EXPECT_HAS(cards("[mlx5_0, mlx5_1, mlx5_10, mlx5_10]"), "nics.hca = mlx5_10: is there twice, expected once");
+  EXPECT_HAS(cards("[=mlx5_0, mlx5_1, mlx5_2, mlx5_3]"),
+             "nics.hca = \"=mlx5_0\": found \"=\", expected the name alone: no = or ^ before it, no port behind it; "
+             "another selection is NCCL_IB_HCA in environment.variables");
+  EXPECT_HAS(cards("[^mlx5_0, mlx5_1, mlx5_2, mlx5_3]"), "found \"^\"");
+  EXPECT_HAS(cards("[\"mlx5_0:1\", mlx5_1, mlx5_2, mlx5_3]"), "found \":\"");
+  EXPECT_HAS(cards("[\"mlx5_0,mlx5_1\", mlx5_1, mlx5_2, mlx5_3]"), "found \",\"");
+  EXPECT_HAS(cards("[mlx5_0 mlx5_1, mlx5_1, mlx5_2, mlx5_3]"), "found \" \"");
+  EXPECT_HAS(cards("[\"\", mlx5_1, mlx5_2, mlx5_3]"), "found nothing");
+  const auto frontend = [](const char* name) { return refusal(small, {{"nics.frontend", name}}); };
+  EXPECT_EQ(accepted({{"nics.frontend", "bond0.12,eth0"}}).nics.frontend, "bond0.12,eth0");
+  EXPECT_HAS(frontend("=eth0"), "nics.frontend = \"=eth0\": found \"=\"");
+  EXPECT_HAS(frontend("^docker"), "another selection is NCCL_SOCKET_IFNAME in environment.variables");
+}
+
+// Each is a number in the unit below, or of a whole node.
+TEST(Profile, SizesAndRatesThatNoMachineHasAreRefused) {
+  EXPECT_HAS(refusal(small, {{"nics.gbps", "3200"}}), "nics.gbps");
+  EXPECT_HAS(refusal(small, {{"nics.gbps", "3200"}}), "<= 1600");
+  EXPECT_HAS(refusal(small, {{"gpus.memory_gib", "81559"}}), "<= 1024");
+  EXPECT_HAS(refusal(small, {{"nodes.memory_gib", "2097152"}}), "<= 65536");
+  EXPECT_EQ(accepted({{"nics.gbps", "800"}, {"gpus.memory_gib", "288"}, {"nodes.memory_gib", "6144"}}).nics.gbps, 800);
+}
+
 TEST(Profile, SaysAtOnceWhatItRefuses) {
   const std::string all = refusal(
       "description: a\nfabric: infiniband\nnodes:\n  memory_gib: 64\ngpus:\n  per_node: 8\ncpu:\n  cores: 32\n"
