@@ -80,6 +80,12 @@ TEST(TopologyLint, DevicesThatTheProfileHasAndTheFileLacks) {
   EXPECT_EQ(find(f, "topology.sharing").state, State::warning);
 }
 
+TEST(TopologyLint, CardsThatTheProfileNamesAndTheFileLacks) {
+  const Findings f = lint(topology_text("dgx-h100.xml"), "ibm-infiniband");
+  EXPECT_EQ(find(f, "topology.cards").state, State::bad);
+  EXPECT_EQ(find(f, "topology.cards").seen, "8 network ports, without mlx5_1, mlx5_2, mlx5_7");
+}
+
 TEST(TopologyLint, NamesAndNumbersThatAreThereTwice) {
   const std::string text = topology_text("dgx-h100.xml");
   EXPECT_EQ(find(lint(with(text, "0000:43:00.0", "0000:1b:00.0")), "topology.unique").seen,

@@ -19,6 +19,28 @@ Finding check_count(const char* check, const char* what, std::int64_t seen, std:
           "the file is of another machine or was written while devices were missing; look with lspci"};
 }
 
+/// Their number, and whether those are among them that the profile names; a provider's file may have no names.
+Finding check_cards(const Places& places, const ClusterProfile* expected) {
+  std::int64_t ports = 0;
+  std::set<std::string> names;
+  for (const DevicePlace& nic : places.nics) {
+    ports += std::max<std::int64_t>(1, static_cast<std::int64_t>(nic.nets->size()));
+    for (const Net& net : *nic.nets) names.insert(net.name);
+  }
+  names.erase("");
+  Finding count =
+      check_count("topology.cards", "network port", ports, expected == nullptr ? 0 : expected->nics.per_node, expected);
+  if (expected == nullptr || count.state != State::ok || names.empty()) return count;
+  std::vector<std::string> lost;
+  for (const std::string& name : expected->nics.hca) {
+    if (!names.contains(name)) lost.push_back(name);
+  }
+  if (lost.empty()) return count;
+  return {"topology.cards", State::bad, fmt::format("{}, without {}", count.seen, joined(lost)),
+          fmt::format("{} ({})", joined(expected->nics.hca), expected->name),
+          "the file is of another machine, or nics.hca is: NCCL uses the cards of nics.hca alone"};
+}
+
 /// Every value that is there more than once, with its owners: "0000:18:00.0 (lines 4 and 9)".
 std::vector<std::string> repeated(const std::vector<std::pair<std::string, std::string>>& values) {
   std::map<std::string, std::vector<std::string>> owners;
@@ -140,14 +162,10 @@ Finding check_numa(const NodeTopology& topology, const Places& places) {
 }  // namespace
 
 Findings lint_node(const NodeTopology& topology, const Places& places, const ClusterProfile* expected) {
-  std::int64_t ports = 0;
-  for (const DevicePlace& nic : places.nics)
-    ports += std::max<std::int64_t>(1, static_cast<std::int64_t>(nic.nets->size()));
   Findings findings;
   findings.push_back(check_count("topology.gpus", "GPU", static_cast<std::int64_t>(places.gpus.size()),
                                  expected == nullptr ? 0 : expected->gpus.per_node, expected));
-  findings.push_back(check_count("topology.cards", "network port", ports,
-                                 expected == nullptr ? 0 : expected->nics.per_node, expected));
+  findings.push_back(check_cards(places, expected));
   findings.push_back(check_numa(topology, places));
   findings.push_back(check_cpus(topology, places));
   findings.push_back(check_unique(topology, places));
