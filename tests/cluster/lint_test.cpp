@@ -252,11 +252,27 @@ TEST(Lint, ADefaultThatHangsIsSaidOfMachinesWithGpus) {
   const auto about = [&](const ClusterProfile* p, const std::string& nccl) {
     return std::ranges::count(lint(table(), {}, nccl, p), std::string("NCCL_NVLS_ENABLE"), &Finding::check);
   };
-  EXPECT_EQ(about(&infiniband, "2.28.9"), 1);
-  EXPECT_EQ(about(&infiniband, "2.29.2"), 0);
-  EXPECT_EQ(about(&infiniband, ""), 0);
+  ClusterProfile bare = infiniband;
+  bare.environment.generate = false;
+  EXPECT_EQ(about(&bare, "2.28.9"), 1);
+  EXPECT_EQ(about(&bare, "2.29.2"), 0);
+  EXPECT_EQ(about(&bare, ""), 0);
+  EXPECT_EQ(about(&infiniband, "2.28.9"), 0);  // whose job sets it
   EXPECT_EQ(about(&local, "2.28.9"), 0);
   EXPECT_EQ(about(nullptr, "2.28.9"), 0);
+}
+
+// A shell from which jobs are submitted lacks what the job sets, and may have another value.
+TEST(Lint, WhatTheJobSetsIsNotMissedInAShell) {
+  ClusterProfile roce = read_profile("ibm-roce");
+  roce.nics.traffic_class = 106;
+  EXPECT_TRUE(lint(table(), {}, "2.28.9", &roce).empty());
+  EXPECT_TRUE(one("NCCL_DEBUG", "INFO", "2.28.9", &roce).ends_with("; the job of ibm-roce sets WARN\n"));
+  EXPECT_EQ(one("NCCL_DEBUG", "WARN", "2.28.9", &roce).find("the job of"), std::string::npos);
+  roce.environment.variables = {{.name = "UCX_TLS", .value = "", .reason = "ours", .unset = true}};
+  const Findings unset = lint(table(), {}, "2.28.9", &roce);
+  ASSERT_EQ(unset.size(), 1U);
+  EXPECT_EQ(unset[0].check + " " + unset[0].seen, "UCX_TLS not set");
 }
 
 TEST(Lint, SocketsHaveABoundOnTheirProduct) {

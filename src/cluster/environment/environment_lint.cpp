@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -48,11 +49,17 @@ class Linter {
         nccl_(nccl),
         profile_(profile),
         devices_(devices),
-        carrier_(carrier_of(environment, profile)) {}
+        carrier_(carrier_of(environment, profile)) {
+    if (profile == nullptr) return;
+    for (const EnvironmentValue& v : job_environment(*profile, "/")) job_[v.name] = v;
+  }
 
   Findings run() {
     for (const auto& [name, value] : environment_) {
-      if (is_linted(name)) explain(name, value);
+      if (!is_linted(name)) continue;
+      const std::size_t before = out_.size();
+      explain(name, value);
+      add_job_value(name, value, before);
     }
     add_unset();
     add_pairs();
@@ -61,6 +68,15 @@ class Linter {
   }
 
  private:
+  /// Adds to findings from `first` on that the job has another value.
+  void add_job_value(const std::string& name, const std::string& value, std::size_t first) {
+    const auto of_job = job_.find(name);
+    if (of_job == job_.end() || of_job->second.value == value) return;
+    for (std::size_t i = first; i < out_.size(); ++i) {
+      out_[i].advice += fmt::format("; the job of {} sets {}", profile_->name, of_job->second.value);
+    }
+  }
+
   void add(const std::string& name, State state, std::string expected, std::string advice) {
     const auto found = environment_.find(name);
     out_.push_back(
@@ -75,8 +91,8 @@ class Linter {
   /// Values of the profile's job whose reason was one of older releases.
   void add_reviews() {
     if (profile_ == nullptr || nccl_.empty()) return;
-    for (const EnvironmentValue& v : job_environment(*profile_, "/")) {
-      const auto found = environment_.find(v.name);
+    for (const auto& [name, v] : job_) {
+      const auto found = environment_.find(name);
       if (v.review.empty() || found == environment_.end() || found->second != v.value) continue;
       if (!in_range(parse_version(nccl_), v.review, "")) continue;
       add(v.name, State::warning, "",
@@ -227,12 +243,13 @@ class Linter {
     }
   }
 
-  /// What defaults have done, on machines that have GPUs.
+  /// What defaults have done, on machines that have GPUs; the job sets what it sets, whatever this environment lacks.
   void add_unset() {
     if (profile_ == nullptr || profile_->gpus.per_node == 0) return;
-    take(cautions_of_unset(table_, environment_, nccl_));
-    if (profile_->fabric == Fabric::roce && carries(carrier_, Transport::roce) &&
-        !environment_.contains("NCCL_IB_TC")) {
+    Environment all = environment_;
+    for (const auto& [name, v] : job_) all[name] = v.value;
+    take(cautions_of_unset(table_, all, nccl_));
+    if (profile_->fabric == Fabric::roce && carries(carrier_, Transport::roce) && !all.contains("NCCL_IB_TC")) {
       add("NCCL_IB_TC", State::ok, "",
           "traffic goes out with DSCP 0, or what the cards give it: right where the switches have no other lossless "
           "class; else nics.traffic_class (docs/tuning/roce.md)");
@@ -245,6 +262,7 @@ class Linter {
   const ClusterProfile* profile_;
   const LocalDevices* devices_;
   std::optional<Carrier> carrier_;
+  std::map<std::string, EnvironmentValue> job_;  ///< what the profile's job sets
   Findings out_;
 };
 
