@@ -8,59 +8,19 @@
 #include "src/cluster/doctor/known_versions.h"
 #include "src/cluster/doctor/nccl_library.h"
 #include "src/cluster/doctor/node_report.h"
+#include "tests/cluster/doctor_support.h"
 #include "tests/data/support.h"
 
 namespace octet {
 namespace {
 
+using test::Changed;
+using test::examine_snapshot;
+using test::expected_node;
+using test::fixtures;
+using test::lines_of_check;
 using test::TempFolder;
 using test::write_bytes;
-
-const std::string fixtures = OCTET_SOURCE_DIR "/tests/cluster/doctor/";
-
-/// What the two snapshots should be.
-ClusterProfile expected_node() {
-  ClusterProfile p = read_profile("ibm-infiniband");
-  return p;
-}
-
-/// State and texts of all findings of one check, a line each.
-std::string lines_of_check(const Findings& findings, const std::string& check) {
-  std::string out;
-  for (const Finding& f : findings) {
-    if (f.check == check) out += fmt::format("{}: {}\n", name_of(f.state), f.seen);
-  }
-  return out;
-}
-
-Findings examine_snapshot(const std::string& folder, const ClusterProfile* profile) {
-  const Machine machine(folder);
-  return examine({machine, profile, "/gpfs/run"});
-}
-
-/// A snapshot of its own: a copy of a good node, with files changed.
-class Changed {
- public:
-  Changed() {
-    std::filesystem::copy(fixtures + "good", folder_.path(),
-                          std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
-  }
-  Changed& with(const std::string& file, const std::string& text) {
-    write_bytes(folder_ / file, text);
-    return *this;
-  }
-  Changed& without(const std::string& file) {
-    std::filesystem::remove_all(folder_ / file);
-    return *this;
-  }
-  std::string check(const std::string& name, const ClusterProfile* profile) const {
-    return lines_of_check(examine_snapshot(folder_.path(), profile), name);
-  }
-  const TempFolder& folder() const { return folder_; }
-
- private:
-  TempFolder folder_;
-};
 
 TEST(Doctor, AGoodNodeIsAllOk) {
   const ClusterProfile profile = expected_node();
@@ -218,19 +178,6 @@ TEST(Doctor, AKernelLogThatMayNotBeReadSaysNothing) {
             "not present: dmesg ended with 1: dmesg: read kernel buffer failed: Operation not permitted\n");
 }
 
-TEST(Doctor, CardsThatTheProfileDoesNotNameMayBeDown) {
-  ClusterProfile profile = expected_node();
-  Changed node;
-  node.with("sys/class/infiniband/mlx5_8/ports/1/state", "2: INIT")
-      .with("sys/class/infiniband/mlx5_8/ports/1/rate", "10 Gb/sec (4X SDR)");
-  EXPECT_EQ(node.check("hca.state", &profile), "ok: all 8 ACTIVE\n");
-  EXPECT_EQ(node.check("hca.state", nullptr), "warning: mlx5_8 is INIT\n");
-  profile.nics.hca.clear();  // any eight will do
-  EXPECT_EQ(node.check("hca.state", &profile), "warning: mlx5_8 is INIT\n");
-  node.with("sys/class/infiniband/mlx5_0/ports/1/state", "1: DOWN");
-  EXPECT_EQ(node.check("hca.state", &profile), "bad: mlx5_0 is DOWN, mlx5_8 is INIT\n");
-}
-
 TEST(Doctor, ErrorsThatRiseAreFound) {
   const Hca before{.name = "mlx5_0",
                    .state = "ACTIVE",
@@ -295,11 +242,6 @@ TEST(Doctor, AcsInAVirtualMachineAndForThoseWhoMayNotSee) {
   EXPECT_EQ(node.check("pci.acs", nullptr), "not present: lspci shows capabilities to root alone\n");
   node.with("commands/lspci", "17:01.0 PCI bridge: x\n\t\tACSCtl:\tSrcValid+ ReqRedir+\n");
   EXPECT_EQ(node.check("pci.acs", nullptr), "not present: no NVIDIA GPU on the bus\n");
-}
-
-TEST(Doctor, DmaBufTakesThePlaceOfPeermem) {
-  EXPECT_EQ(Changed().with("proc/modules", "mlx5_ib 1 0 - Live 0x0\n").check("pci.gpu_direct", nullptr),
-            "ok: dma-buf: open kernel modules, Linux 5.15.0\n");
 }
 
 TEST(Doctor, SpaceForCheckpoints) {

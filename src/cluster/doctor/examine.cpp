@@ -1,15 +1,32 @@
+#include <algorithm>
 #include <array>
 #include <future>
 #include <iterator>
 #include <vector>
 
 #include "src/cluster/doctor/examine.h"
+#include "src/cluster/environment.h"
+#include "src/cluster/environment/value_check.h"
 
 namespace octet {
 
+std::optional<std::string> Examination::job_value(const std::string& name) const {
+  if (profile == nullptr) return std::nullopt;
+  const std::vector<EnvironmentValue> job = job_environment(*profile, run_dir);
+  const auto found = std::ranges::find(job, name, &EnvironmentValue::name);
+  return found == job.end() ? std::nullopt : std::optional(found->value);
+}
+
+bool Examination::expects_devices() const {
+  if (!expects_cards()) return false;
+  if (profile->fabric != Fabric::custom || !profile->nics.hca.empty()) return true;
+  const auto net = job_value("NCCL_NET");
+  return !net || same_text(*net, "IB") || same_text(*net, "Socket");
+}
+
 bool Examination::expects_verbs() const {
-  return expects_cards() && (profile->fabric == Fabric::infiniband || profile->fabric == Fabric::roce ||
-                             profile->fabric == Fabric::custom);
+  return expects_devices() && (profile->fabric == Fabric::infiniband || profile->fabric == Fabric::roce ||
+                               profile->fabric == Fabric::custom);
 }
 
 Findings examine(const Examination& e) {

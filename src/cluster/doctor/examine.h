@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "src/cluster/doctor/finding.h"
@@ -17,8 +18,13 @@ struct Examination {
   /// Says whether the profile has GPUs, or cards for traffic between nodes.
   bool expects_gpus() const { return profile != nullptr && profile->gpus.per_node > 0; }
   bool expects_cards() const { return profile != nullptr && profile->nics.per_node > 0; }
-  /// Says whether these cards are used through verbs: InfiniBand, RoCE and a site's own network.
+  /// Says whether these cards are devices in /sys/class/infiniband: all but those of a custom fabric whose profile
+  /// names none and whose job takes the network of a plugin, of which Octet knows nothing.
+  bool expects_devices() const;
+  /// Says whether these devices are used through verbs: InfiniBand, RoCE and a site's own network.
   bool expects_verbs() const;
+  /// What a variable is in the profile's job; nothing where the job has no such variable.
+  std::optional<std::string> job_value(const std::string& name) const;
 };
 
 /// gpu.count, gpu.ecc, gpu.remapped_rows, gpu.clocks; asks nvidia-smi.
@@ -28,8 +34,8 @@ Findings check_gpus(const Examination& e);
 Findings check_xids(const Examination& e);
 /// gpu.nvlink: links of each GPU that are up.
 Findings check_nvlinks(const Examination& e);
-/// hca.count, hca.state, hca.rate, hca.errors, from /sys/class/infiniband. Error counters are read twice, a second
-/// apart.
+/// hca.count, hca.state, hca.link_layer, hca.rate, hca.errors, from /sys/class/infiniband. Error counters are read
+/// twice, a second apart.
 Findings check_hcas(const Examination& e);
 /// hca.retransmissions: what the cards of RoCE have sent again or dropped since they were reset, against the packets
 /// that they received, or else the time since the node was booted.

@@ -37,7 +37,7 @@ Finding check_count(const Examination& e, const Hcas& all) {
     return {"hca.count", State::bad, fmt::format("without {}: {}", joined(lost), seen),
             fmt::format("{}, as {} says", joined(e.profile->nics.hca), e.profile->name), advice};
   }
-  const auto expected = e.expects_cards() ? static_cast<std::size_t>(e.profile->nics.per_node) : 0;
+  const auto expected = e.expects_devices() ? static_cast<std::size_t>(e.profile->nics.per_node) : 0;
   if (all.size() >= expected) return good("hca.count", seen);
   return {"hca.count", State::bad, seen, fmt::format("{}, as {} says", expected, e.profile->name), advice};
 }
@@ -50,9 +50,41 @@ Finding check_state(const Examination& e, const Hcas& cards) {
   }
   if (down.empty()) return good("hca.state", fmt::format("all {} ACTIVE", cards.size()));
   const auto up = static_cast<std::int64_t>(cards.size() - down.size());
-  const bool needed = e.expects_cards() && (named(e) || up < e.profile->nics.per_node);
+  const bool needed = e.expects_devices() && (named(e) || up < e.profile->nics.per_node);
   return {"hca.state", needed ? State::bad : State::warning, joined(down), "ACTIVE",
           "check cable and switch port; INIT and ARMED wait for the subnet manager"};
+}
+
+/// Ports of InfiniBand on a fabric of RoCE, or the other way round: the job's settings are of the profile's.
+Finding check_link_layer(const Examination& e, const Hcas& cards) {
+  const std::string expected = e.profile->fabric == Fabric::infiniband ? "InfiniBand" : "Ethernet";
+  std::vector<std::string> others;
+  for (const Hca& card : cards) {
+    if (card.link_layer != expected) others.push_back(fmt::format("{} is {}", card.name, card.link_layer));
+  }
+  if (others.empty()) return good("hca.link_layer", expected);
+  const auto right = static_cast<std::int64_t>(cards.size() - others.size());
+  const bool needed = named(e) || right < e.profile->nics.per_node;
+  return {"hca.link_layer", needed ? State::bad : State::warning, joined(others),
+          fmt::format("{}, as {} says (fabric = {})", expected, e.profile->name, name_of(e.profile->fabric)),
+          needed ? "correct fabric in the profile, or the port's mode (mlxconfig -d DEVICE set LINK_TYPE_P1=1 is "
+                   "InfiniBand, 2 Ethernet)"
+                 : "NCCL uses these too: name the cards for training in nics.hca"};
+}
+
+/// What is wrong where all links are up to the profile's rate and enough of them are above it; nothing otherwise.
+Findings check_profile_rate(const Examination& e, const Hcas& cards) {
+  const auto said = e.profile->nics.gbps;
+  std::set<std::string> faster;
+  std::int64_t equal = 0;
+  for (const Hca& card : cards) {
+    if (card.active() && card.gbps() > said) faster.insert(card.rate);
+    if (card.active() && card.gbps() == said) ++equal;
+  }
+  if (faster.empty() || (!named(e) && equal >= e.profile->nics.per_node)) return {};
+  return {{"hca.rate", State::warning, joined({faster.begin(), faster.end()}),
+           fmt::format("{} Gb/s, as {} says", said, e.profile->name),
+           "correct nics.gbps, the rate of one card in Gb/s (not GB/s), by which octet tune predicts and pins"}};
 }
 
 /// A link that came up with fewer lanes or at a lower speed.
@@ -70,7 +102,10 @@ Finding check_rate(const Examination& e, const Hcas& cards) {
     rates.insert(card.rate);
   }
   if (rates.empty()) return missing("hca.rate", false, "no port is ACTIVE", "", "");
-  if (slow.empty()) return good("hca.rate", joined({rates.begin(), rates.end()}));
+  if (slow.empty()) {
+    const Findings faster = expected > 0 ? check_profile_rate(e, cards) : Findings();
+    return faster.empty() ? good("hca.rate", joined({rates.begin(), rates.end()})) : faster[0];
+  }
   const bool needed = expected > 0 && (named(e) || fast < e.profile->nics.per_node);
   return {"hca.rate", needed ? State::bad : State::warning, joined(slow),
           expected > 0 ? fmt::format("{} Gb/s, as {} says", expected, e.profile->name) : "all lanes of the port",
@@ -111,15 +146,19 @@ Finding check_errors(const Hcas& before, const Hcas& after) {
 Findings check_hcas(const Examination& e) {
   const Hcas all = read_hcas(e.machine);
   if (all.empty()) {
-    return {
-        missing("hca.count", e.expects_cards(), "no device in /sys/class/infiniband",
-                e.expects_cards() ? fmt::format("{} cards, as {} says", e.profile->nics.per_node, e.profile->name) : "",
-                "are the drivers loaded (mlx5_ib, efa)? In a container, is /sys/class/infiniband there?")};
+    return {missing(
+        "hca.count", e.expects_devices(), "no device in /sys/class/infiniband",
+        e.expects_devices() ? fmt::format("{} cards, as {} says", e.profile->nics.per_node, e.profile->name) : "",
+        "are the drivers loaded (mlx5_ib, efa)? In a container, is /sys/class/infiniband there?")};
   }
   const Hcas before = used_hcas(e, all);
   Findings out = {check_count(e, all)};
   if (before.empty()) return out;
   out.push_back(check_state(e, before));
+  const bool has_layer = std::ranges::none_of(before, [](const Hca& card) { return card.link_layer.empty(); });
+  if (has_layer && e.expects_verbs() && e.profile->fabric != Fabric::custom) {
+    out.push_back(check_link_layer(e, before));
+  }
   out.push_back(check_rate(e, before));
   if (e.machine.is_live()) std::this_thread::sleep_for(std::chrono::seconds(1));  // for what is rising
   out.push_back(check_errors(before, used_hcas(e, read_hcas(e.machine))));

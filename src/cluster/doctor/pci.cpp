@@ -80,6 +80,10 @@ Finding check_gpu_direct(const Examination& e) {
   const Version kernel = parse_version(e.machine.read("/proc/sys/kernel/osrelease").value_or(""));
   const bool open = driver->find("Open Kernel Module") != std::string::npos;
   if (open && kernel >= Version{5, 12}) return good(check, "dma-buf: open kernel modules, Linux " + to_text(kernel));
+  // NCCL compares the level with capital letters; 0 is its old number.
+  if (const auto level = e.job_value("NCCL_NET_GDR_LEVEL"); level == "LOC" || level == "0") {
+    return good(check, fmt::format("not used: NCCL_NET_GDR_LEVEL={}, as {} says", *level, e.profile->name));
+  }
   return {check, e.expects_verbs() ? State::bad : State::warning,
           fmt::format("no nvidia_peermem; {} kernel modules, Linux {}", open ? "open" : "closed", to_text(kernel)),
           "the module nvidia_peermem, or open kernel modules of the driver with Linux 5.12",

@@ -1,0 +1,111 @@
+#include <gtest/gtest.h>
+
+#include "tests/cluster/doctor_support.h"
+
+namespace octet {
+namespace {
+
+using test::Changed;
+using test::examine_snapshot;
+using test::expected_node;
+
+TEST(Doctor, CardsThatTheProfileDoesNotNameMayBeDown) {
+  ClusterProfile profile = expected_node();
+  Changed node;
+  node.with("sys/class/infiniband/mlx5_8/ports/1/state", "2: INIT")
+      .with("sys/class/infiniband/mlx5_8/ports/1/rate", "10 Gb/sec (4X SDR)");
+  EXPECT_EQ(node.check("hca.state", &profile), "ok: all 8 ACTIVE\n");
+  EXPECT_EQ(node.check("hca.state", nullptr), "warning: mlx5_8 is INIT\n");
+  profile.nics.hca.clear();  // any eight will do
+  EXPECT_EQ(node.check("hca.state", &profile), "warning: mlx5_8 is INIT\n");
+  node.with("sys/class/infiniband/mlx5_0/ports/1/state", "1: DOWN");
+  EXPECT_EQ(node.check("hca.state", &profile), "bad: mlx5_0 is DOWN, mlx5_8 is INIT\n");
+}
+
+TEST(Doctor, DmaBufTakesThePlaceOfPeermem) {
+  EXPECT_EQ(Changed().with("proc/modules", "mlx5_ib 1 0 - Live 0x0\n").check("pci.gpu_direct", nullptr),
+            "ok: dma-buf: open kernel modules, Linux 5.15.0\n");
+}
+
+/// A node of a vendor's network, which has no verbs devices, and its profile as docs/tuning/custom.md has it.
+ClusterProfile plugin_profile() {
+  ClusterProfile p = expected_node();
+  p.fabric = Fabric::custom;
+  p.nics.hca.clear();
+  p.environment.variables = {{"NCCL_NET", "AWS Libfabric", "the plugin's network"},
+                             {"NCCL_NET_PLUGIN", "libnccl-net.so", "the plugin's file"}};
+  return p;
+}
+
+TEST(Doctor, ANetworkOfAPluginNeedsNoVerbsDevices) {
+  Changed node;
+  node.without("sys/class/infiniband").without("commands/ibstat");
+  ClusterProfile profile = plugin_profile();
+  for (const Finding& f : examine_snapshot(node.folder().path(), &profile)) {
+    EXPECT_NE(f.state, State::bad) << f.check << ": " << f.seen;
+  }
+  EXPECT_EQ(node.check("hca.count", &profile), "not present: no device in /sys/class/infiniband\n");
+  // A card of a storage network is none of those of the profile.
+  Changed storage;
+  for (int i = 1; i < 8; ++i) storage.without(fmt::format("sys/class/infiniband/mlx5_{}", i));
+  EXPECT_EQ(storage.check("hca.count", &profile), "ok: 1 (mlx5_0)\n");
+  // NCCL's own networks need them, and so does a profile that names them.
+  for (const char* net : {"IB", "Socket"}) {
+    profile.environment.variables[0].value = net;
+    EXPECT_EQ(node.check("hca.count", &profile), "bad: no device in /sys/class/infiniband\n") << net;
+  }
+  profile = plugin_profile();
+  profile.nics.hca = expected_node().nics.hca;
+  EXPECT_EQ(node.check("hca.count", &profile), "bad: no device in /sys/class/infiniband\n");
+  // The devices of EFA are there, although its network comes with a plugin.
+  profile = read_profile("aws-p5-efa");
+  EXPECT_EQ(node.check("hca.count", &profile), "bad: no device in /sys/class/infiniband\n");
+}
+
+TEST(Doctor, GpuDirectThatTheProfileTurnsOffIsNotMissed) {
+  ClusterProfile profile = expected_node();
+  Changed node;
+  node.with("proc/modules", "mlx5_ib 1 0 - Live 0x0\n").with("proc/driver/nvidia/version", "NVIDIA UNIX x86_64 580\n");
+  EXPECT_TRUE(node.check("pci.gpu_direct", &profile).starts_with("bad: no nvidia_peermem; closed"));
+  for (const char* level : {"LOC", "0"}) {
+    profile.environment.variables = {{"NCCL_NET_GDR_LEVEL", level, "the cluster has no GPUDirect RDMA"}};
+    EXPECT_EQ(node.check("pci.gpu_direct", &profile),
+              fmt::format("ok: not used: NCCL_NET_GDR_LEVEL={}, as ibm-infiniband says\n", level));
+  }
+  profile.environment.variables[0].value = "PHB";
+  EXPECT_TRUE(node.check("pci.gpu_direct", &profile).starts_with("bad: "));
+}
+
+TEST(Doctor, PortsAreOfTheProfilesFabric) {
+  const char* check = "hca.link_layer";
+  const auto layer = [](int card) { return fmt::format("sys/class/infiniband/mlx5_{}/ports/1/link_layer", card); };
+  ClusterProfile infiniband = expected_node(), roce = read_profile("ibm-roce"), custom = plugin_profile();
+  EXPECT_EQ(Changed().check(check, &infiniband), "ok: InfiniBand\n");
+  EXPECT_EQ(Changed().check(check, nullptr) + Changed().check(check, &custom), "");
+  EXPECT_TRUE(Changed().check(check, &roce).starts_with("bad: mlx5_0 is InfiniBand, mlx5_1 is InfiniBand"));
+  Changed node;
+  node.with(layer(3), "Ethernet\n");
+  EXPECT_EQ(node.check(check, &infiniband), "bad: mlx5_3 is Ethernet\n");
+  infiniband.nics.hca.clear();
+  EXPECT_EQ(node.check(check, &infiniband), "bad: mlx5_3 is Ethernet\n");
+  infiniband.nics.per_node = 7;  // the eighth is that of a storage network
+  EXPECT_EQ(node.check(check, &infiniband), "warning: mlx5_3 is Ethernet\n");
+  EXPECT_EQ(node.with(layer(3), "").check(check, &infiniband), "");
+}
+
+// 50 is 400 Gb/s in GB/s.
+TEST(Doctor, CardsAboveTheProfilesRateAreAWarning) {
+  ClusterProfile profile = expected_node();
+  profile.nics.gbps = 50;
+  EXPECT_EQ(Changed().check("hca.rate", &profile), "warning: 400 Gb/sec (4X NDR)\n");
+  profile = expected_node();
+  Changed node;
+  node.with("sys/class/infiniband/mlx5_3/ports/1/rate", "800 Gb/sec (4X XDR)");
+  EXPECT_EQ(node.check("hca.rate", &profile), "warning: 800 Gb/sec (4X XDR)\n");
+  profile.nics.hca.clear();
+  profile.nics.per_node = 7;  // seven are as the profile says, and nobody says which they are
+  EXPECT_TRUE(node.check("hca.rate", &profile).starts_with("ok: "));
+}
+
+}  // namespace
+}  // namespace octet
