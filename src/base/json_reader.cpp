@@ -65,10 +65,14 @@ std::vector<std::pair<std::string, JsonReader>> JsonReader::members() const {
 }
 
 void JsonReader::finish() const {
+  std::vector<std::string> asked;  // each once, in the order of asking
+  for (const std::string& key : asked_) {
+    if (std::ranges::find(asked, key) == asked.end()) asked.push_back(key);
+  }
   for (const auto& [key, value] : value_->items()) {
-    if (std::ranges::find(asked_, key) != asked_.end()) continue;
+    if (std::ranges::find(asked, key) != asked.end()) continue;
     throw usage_error(room_, "{}: unknown key {}; expected one of {}", where_, readable(cut_off(key, most_of_a_value)),
-                      fmt::join(asked_, ", "));
+                      fmt::join(asked, ", "));
   }
 }
 

@@ -74,6 +74,7 @@ TEST(JsonReader, ErrorsNameFileKeyValueAndWhatWasExpected) {
                     [](R r) {
                       const JsonReader row = r.list("rows")[1];
                       row.at("us");
+                      row.at("us");
                       row.finish();
                     }),
             "[room] a.json: rows[1]: unknown key more; expected one of us");
