@@ -88,6 +88,27 @@ TEST(Lint, Rules) {
       {"NCCL_ALGO", "^tree,,nvlstree;allgather:ring", "warning", "pinned"},
       {"NCCL_PROTO", "LL128", "bad", "corrupted"},
       {"NCCL_PROTO", "^LL128", "warning", "pinned"},
+      {"NCCL_PROTO", "Simple,LL128", "bad", "corrupted"},
+      {"NCCL_PROTO", "^Simple", "bad", "corrupted"},
+      {"NCCL_PROTO", "^ll", "bad", "corrupted"},
+      {"NCCL_PROTO", "allreduce:LL128", "bad", "corrupted"},
+      {"NCCL_PROTO", "^LL128;allreduce:LL128", "bad", "corrupted"},
+      {"NCCL_PROTO", "allreduce:Simple", "warning", "pinned"},
+      {"NCCL_NET_GDR_LEVEL", "LOC", "warning", "through host memory"},
+      {"NCCL_NET_GDR_LEVEL", "loc", "warning", "with their capitals"},
+      {"NCCL_NET_GDR_LEVEL", "3", "warning", "cross the CPU"},
+      {"NCCL_NET_GDR_LEVEL", "PXB", "ok", "direct transfers"},
+      {"NCCL_P2P_LEVEL", "nvl", "warning", "one of LOC, NVL, "},
+      {"NCCL_P2P_LEVEL", "NVL", "ok", "each other's memory"},
+      {"NCCL_SOCKET_FAMILY", "af_inet", "warning", "one of AF_INET, AF_INET6, with their capitals"},
+      {"NCCL_IB_ADDR_RANGE", "10.8.0.0/16", "ok", "CIDR"},
+      {"NCCL_IB_ADDR_RANGE", "10.8.0.0", "warning", "such as 10.8.0.0/16"},
+      {"NCCL_IB_ADDR_RANGE", "10.8/16", "warning", "such as 10.8.0.0/16"},
+      {"NCCL_IB_ADDR_RANGE", "10.8.0.0/40", "warning", "such as 10.8.0.0/16"},
+      {"NCCL_IB_ADDR_RANGE", "10.8.0.0/", "warning", "such as 10.8.0.0/16"},
+      {"NCCL_IB_ADDR_RANGE", "fd02::/129", "warning", "such as 10.8.0.0/16"},
+      {"NCCL_IB_ADDR_RANGE", "fd02::/16", "warning", "NCCL_IB_ADDR_FAMILY=AF_INET6"},
+      {"NCCL_NET", "IB,Socket", "bad", "one network"},
       {"NCCL_NVLS_ENABLE", "2", "bad", "can hang"},
       {"NCCL_NVLS_ENABLE", "1", "ok", "NVLink SHARP"},
       {"NCCL_SOCKET_MAGIC", "0x12", "warning", "NCCL 2.28.9 does not read it, from 2.30"},
@@ -138,6 +159,12 @@ TEST(Lint, VariablesThatContradictEachOther) {
       {{{"NCCL_NET_PLUGIN", "none"}, {"NCCL_NET", "OFI"}}, "NCCL_NET_PLUGIN", "bad", "the plugin that has OFI"},
       {{{"NCCL_NET_PLUGIN", "None"}, {"NCCL_NET", "IBext_v10"}}, "NCCL_NET_PLUGIN", "bad", "plugins are turned off"},
       {{{"NCCL_NET_PLUGIN", ""}, {"NCCL_NET", "Libfabric"}}, "NCCL_NET_PLUGIN", "bad", "plugins are turned off"},
+      {{{"NCCL_NET_PLUGIN", "libnccl-net.so"}, {"NCCL_NET", "IB"}}, "NCCL_NET_PLUGIN", "warning", "is not used"},
+      {{{"NCCL_NET_PLUGIN", "ofi"}, {"NCCL_NET", "socket"}}, "NCCL_NET_PLUGIN", "warning", "in place of socket"},
+      {{{"NCCL_IB_ADDR_RANGE", "10.8.0.0/16"}, {"NCCL_IB_ADDR_FAMILY", "AF_INET6"}},
+       "NCCL_IB_ADDR_RANGE",
+       "warning",
+       "or a range of IPv6"},
       {{{"NCCL_COLLNET_ENABLE", "1"}, {"NCCL_NET", "IB"}}, "NCCL_COLLNET_ENABLE", "warning", "NCCL's own"},
       {{{"NCCL_SHARP_DISABLE", "1"}, {"NCCL_NET_PLUGIN", "none"}}, "NCCL_SHARP_DISABLE", "warning", "turned off"},
       {{{"NCCL_ALGO", "CollNetDirect"}, {"NCCL_COLLNET_ENABLE", "1"}}, "NCCL_ALGO", "bad", "nodes: broadcast (ring)"},
@@ -163,6 +190,8 @@ TEST(Lint, VariablesThatContradictEachOther) {
                                     {{"NCCL_IB_DISABLE", "0"}, {"NCCL_NET", "IB"}},
                                     {{"NCCL_NET_PLUGIN", "none"}, {"NCCL_NET", "ib"}},
                                     {{"NCCL_NET_PLUGIN", "none"}, {"NCCL_NET", "Socket"}},
+                                    {{"NCCL_NET_PLUGIN", "libnccl-net.so"}, {"NCCL_NET", "AWS Libfabric"}},
+                                    {{"NCCL_IB_ADDR_RANGE", "fd02::/16"}, {"NCCL_IB_ADDR_FAMILY", "AF_INET6"}},
                                     {{"NCCL_ALGO", "ring,collnetdirect"}, {"NCCL_COLLNET_ENABLE", "1"}},
                                     {{"NCCL_MIN_CTAS", "8"}, {"NCCL_MAX_CTAS", "8"}},
                                     {{"UCX_TLS", "tcp,self"}, {"UCX_NET_DEVICES", "eth0"}},
@@ -327,6 +356,12 @@ TEST(Lint, ASubmissionHearsOfGeneratedValuesThatItsProfileContradicts) {
   profile.environment.variables = {{"NCCL_NET", "AWS Libfabric", "the plugin"},
                                    {.name = "NCCL_NET_PLUGIN", .value = "", .reason = "found", .unset = true}};
   EXPECT_TRUE(environment_findings(profile, "/run").empty());
+  profile.environment.variables = {{"NCCL_NET_PLUGIN", "libnccl-net.so", "the plugin alone"}};
+  ASSERT_EQ(environment_findings(profile, "/run").size(), 1U);
+  EXPECT_EQ(environment_findings(profile, "/run")[0],
+            "environment.variables: NCCL_NET_PLUGIN = libnccl-net.so: expected none, or the name of the plugin's "
+            "network in NCCL_NET in place of IB; NCCL_NET=IB is NCCL's own network: that of the plugin is not used "
+            "(NCCL's source, net)");
   profile.environment.variables = rest;
   EXPECT_TRUE(environment_findings(profile, "/run").empty());
 }

@@ -6,13 +6,20 @@
 #include <vector>
 
 #include "src/cluster/doctor/known_versions.h"
+#include "src/cluster/environment/selection.h"
 #include "src/cluster/environment/value_check.h"
 
 namespace octet {
 namespace {
 
+/// Of protocols a row names one, which a list of them forces or not; of algorithms the whole list.
+bool means(const Variable& v, const std::string& one, const std::string& value) {
+  if (one == "*") return true;
+  return v.name == "NCCL_PROTO" ? forces(v, value, one) : same_value(v, one, value);
+}
+
 bool is_one_of(const std::vector<std::string>& values, const Variable& v, const std::string& value) {
-  return std::ranges::any_of(values, [&](const std::string& one) { return one == "*" || same_value(v, one, value); });
+  return std::ranges::any_of(values, [&](const std::string& one) { return means(v, one, value); });
 }
 
 bool holds_of_unset(const std::vector<std::string>& values) {

@@ -47,6 +47,18 @@ void add_bounds(const Environment& e, Findings& out) {
   }
 }
 
+/// NCCL reads the range as addresses of the family that it looks for, IPv4 unless told.
+void add_address_range(const Environment& e, Findings& out) {
+  const std::string *range = value_of(e, "NCCL_IB_ADDR_RANGE"), *family = value_of(e, "NCCL_IB_ADDR_FAMILY");
+  if (range == nullptr || range->find('/') == std::string::npos) return;
+  const bool six = range->find(':') != std::string::npos, wants_six = family != nullptr && *family == "AF_INET6";
+  if (six == wants_six) return;
+  out.push_back(
+      {"NCCL_IB_ADDR_RANGE", State::warning, *range,
+       fmt::format("NCCL_IB_ADDR_FAMILY={} too, or a range of {}", six ? "AF_INET6" : "AF_INET", six ? "IPv4" : "IPv6"),
+       "NCCL leaves a range of the other family out silently (NCCL's source, net_ib)"});
+}
+
 /// TCP goes over interfaces, which have other names than verbs devices.
 void add_ucx_transports(const Environment& e, Findings& out) {
   const std::string *transports = value_of(e, "UCX_TLS"), *devices = value_of(e, "UCX_NET_DEVICES");
@@ -71,8 +83,21 @@ void add_plugin(const Environment& e, Findings& out) {
                    "NCCL compares the empty name with those of its networks, and ends at start (NCCL's source, net)"});
     return;
   }
+  if (net->find(',') != std::string::npos) {
+    out.push_back({"NCCL_NET", State::bad, *net, "the name of one network",
+                   "NCCL compares the whole text with the names of its networks, and ends at start (NCCL's source, "
+                   "net)"});
+    return;
+  }
+  if (plugin == nullptr) return;
   const bool own = same_text(*net, "IB") || same_text(*net, "Socket");
-  const bool off = plugin != nullptr && (plugin->empty() || same_text(*plugin, "none"));
+  const bool off = plugin->empty() || same_text(*plugin, "none");
+  if (own && !off) {
+    out.push_back(
+        {"NCCL_NET_PLUGIN", State::warning, *plugin,
+         fmt::format("none, or the name of the plugin's network in NCCL_NET in place of {}", *net),
+         fmt::format("NCCL_NET={} is NCCL's own network: that of the plugin is not used (NCCL's source, net)", *net)});
+  }
   if (own || !off) return;
   out.push_back({"NCCL_NET_PLUGIN", State::bad, *plugin,
                  fmt::format("the plugin that has {}, or no such variable", *net),
@@ -89,6 +114,7 @@ Findings pair_findings(const Environment& e) {
   add_bounds(e, out);
   add_ucx_transports(e, out);
   add_plugin(e, out);
+  add_address_range(e, out);
   return out;
 }
 

@@ -86,11 +86,19 @@ Selection parse_selection(const Variable& v, const std::string& value) {
     const std::string problem = parts.empty() ? "" : read_names(v, for_all ? parts[0] : parts[1], names);
     if (!problem.empty()) return {problem, {}};
     for (auto& [of, allowed] : out.allowed) {
-      if (for_all || of == function) allowed = names;
+      if (!for_all && of != function) continue;
+      allowed = names;
+      out.named.insert(of);
     }
     first = false;
   }
   return out;
+}
+
+bool forces(const Variable& v, const std::string& value, const std::string& name) {
+  const Selection selection = parse_selection(v, value);
+  return std::ranges::any_of(
+      selection.named, [&](const std::string& function) { return selection.allowed.at(function).contains(name); });
 }
 
 std::string without_algorithm(const Selection& selection, const AlgorithmLimits& limits) {

@@ -13,8 +13,13 @@ namespace octet {
 struct Selection {
   std::string problem;                                   ///< why NCCL ends with an error; empty: it takes the list
   std::map<std::string, std::set<std::string>> allowed;  ///< in small letters, by function: "allgather"
+  std::set<std::string> named{};                         ///< functions of which a group of the list speaks
 };
 Selection parse_selection(const Variable& variable, const std::string& value);
+
+/// Says whether the list leaves `name` to a function that it speaks of: NCCL then turns it on without asking whether it
+/// is safe there, also where the list only leaves others out.
+bool forces(const Variable& variable, const std::string& value, const std::string& name);
 
 /// What NCCL has to choose from beside its list.
 struct AlgorithmLimits {

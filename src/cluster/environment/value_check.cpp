@@ -1,5 +1,6 @@
 #include "src/cluster/environment/value_check.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -89,8 +90,24 @@ std::string range_of(const Variable& v) {
   return fmt::format("{} to {}", v.at_least, v.at_most);
 }
 
+bool same_word(const Variable& v, const std::string& a, const std::string& b) {
+  return v.exact ? a == b : same_text(a, b);
+}
+
 bool is_choice(const Variable& v, const std::string& value) {
-  return std::ranges::any_of(v.values, [&](const std::string& choice) { return same_text(choice, value); });
+  return std::ranges::any_of(v.values, [&](const std::string& choice) { return same_word(v, choice, value); });
+}
+
+/// "10.8.0.0/16" or "fd02::/16": a whole address, and how many of its bits count.
+bool is_address_range(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos) return false;
+  const std::string address = text.substr(0, slash), bits = text.substr(slash + 1);
+  in6_addr room{};  // of an IPv4 address, too
+  const bool old = ::inet_pton(AF_INET, address.c_str(), &room) == 1;
+  if (!old && ::inet_pton(AF_INET6, address.c_str(), &room) != 1) return false;
+  const auto count = integer(bits);
+  return bits.find_first_not_of("0123456789") == std::string::npos && count && *count <= (old ? 32 : 128);
 }
 
 }  // namespace
@@ -117,7 +134,12 @@ bool same_text(const std::string& a, const std::string& b) {
 }
 
 std::string value_problem(const Variable& v, const std::string& value) {
-  if (v.kind == ValueKind::choice && !is_choice(v, value)) return fmt::format("one of {}", joined(v.values));
+  if (v.kind == ValueKind::choice && !is_choice(v, value)) {
+    return fmt::format("one of {}{}", joined(v.values), v.exact ? ", with their capitals" : "");
+  }
+  if (v.kind == ValueKind::addresses && !is_address_range(value)) {
+    return "an address and how many of its bits count, such as 10.8.0.0/16; NCCL leaves another text out silently";
+  }
   if (v.kind != ValueKind::integer) return "";
   const auto number = integer_of(v, value);
   if (number && *number >= v.at_least && *number <= v.at_most) return "";
@@ -125,7 +147,7 @@ std::string value_problem(const Variable& v, const std::string& value) {
 }
 
 bool same_value(const Variable& v, const std::string& a, const std::string& b) {
-  if (v.kind != ValueKind::integer) return same_text(a, b);
+  if (v.kind != ValueKind::integer) return same_word(v, a, b);
   const auto x = integer(a), y = v.name.starts_with("NCCL_") ? read_as_nccl(b).value : integer(b);
   return x && y ? *x == *y : same_text(a, b);
 }

@@ -38,7 +38,7 @@ NcclNumber read_as_nccl(const std::string& text);
 std::string value_problem(const Variable& variable, const std::string& value);
 
 /// Says whether a value of the table and one that is set mean the same to their reader: the same integer, or the same
-/// text without regard to case.
+/// text, without regard to case where the reader has none.
 bool same_value(const Variable& variable, const std::string& of_table, const std::string& set);
 
 /// The text with ASCII's capitals as small letters.

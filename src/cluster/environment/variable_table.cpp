@@ -24,6 +24,7 @@ void declare_variable(Schema& s, Variable& v) {
   s.add("at_least", v.at_least);
   s.add("at_most", v.at_most);
   s.add("values", v.values);
+  s.add("exact", v.exact);
   s.add("default", v.standard);
   s.add_choice("transport", v.transport);
   s.add("does", v.does).required();

@@ -21,11 +21,12 @@ std::string_view name_of(Reader reader);
 
 /// Values that a variable may have. `selection` is NCCL's list of algorithms or protocols
 /// ("ring,tree;allreduce:tree" or "allreduce:^tree"); `devices` its list of verbs devices,
-/// `interfaces` that of network interfaces; `ucx_devices` is UCX's list of both.
-enum class ValueKind { text, integer, choice, selection, devices, interfaces, ucx_devices };
+/// `interfaces` that of network interfaces; `ucx_devices` is UCX's list of both. `addresses` is a range of them in
+/// CIDR.
+enum class ValueKind { text, integer, choice, selection, devices, interfaces, ucx_devices, addresses };
 constexpr auto names_of(ValueKind) {
   return std::to_array<std::string_view>(
-      {"text", "integer", "choice", "selection", "devices", "interfaces", "ucx_devices"});
+      {"text", "integer", "choice", "selection", "devices", "interfaces", "ucx_devices", "addresses"});
 }
 
 /// What carries NCCL's traffic where a variable has an effect. `verbs` is InfiniBand, RoCE and a site's own network.
@@ -42,7 +43,8 @@ struct Variable {
   ValueKind kind = ValueKind::text;
   std::int64_t at_least = std::numeric_limits<std::int64_t>::min();
   std::int64_t at_most = std::numeric_limits<std::int64_t>::max();
-  std::vector<std::string> values;  ///< of choice and selection; case does not matter
+  std::vector<std::string> values;  ///< of choice and selection
+  bool exact = false;               ///< the reader tells capitals from small letters in a choice
   std::string standard;             ///< value where it is not set; empty: it depends
   Transport transport = Transport::any;
   std::string does, source;
