@@ -151,21 +151,29 @@ void add_refusals(const JobScript& job, Lines& out) {
   out.line("");
 }
 
+void add_modules(const ClusterProfile& profile, Lines& out) {
+  for (const std::string& module : profile.software.modules) out.line("module load {}", shell_word(module));
+}
+
+void add_variables(const ClusterProfile& profile, const std::vector<EnvironmentValue>& environment, Lines& out) {
+  for (const EnvironmentValue& v : environment) {
+    const std::string end = v.review.empty() ? "" : fmt::format("; look at it again with NCCL {}", v.review);
+    out.line("export {}={}  # {}{}", v.name, shell_word(v.value), v.reason, end);
+  }
+  for (const EnvironmentValue& v : profile.environment.variables) {
+    if (v.unset) out.line("unset {}  # {}", v.name, v.reason);
+  }
+}
+
 void add_environment(const JobScript& job, Lines& out) {
   out.line("");
   out.line("# --- environment");
-  for (const std::string& module : job.profile.software.modules) out.line("module load {}", shell_word(module));
+  add_modules(job.profile, out);
   if (has(job.slurm, SlurmFeature::srun_ignores_cpus_per_task)) {
     out.line("export SRUN_CPUS_PER_TASK={}  # srun of Slurm {} does not read SLURM_CPUS_PER_TASK",
              job.profile.cpus_per_rank(), to_text(job.slurm));
   }
-  for (const EnvironmentValue& v : job.environment) {
-    const std::string end = v.review.empty() ? "" : fmt::format("; look at it again with NCCL {}", v.review);
-    out.line("export {}={}  # {}{}", v.name, shell_word(v.value), v.reason, end);
-  }
-  for (const EnvironmentValue& v : job.profile.environment.variables) {
-    if (v.unset) out.line("unset {}  # {}", v.name, v.reason);
-  }
+  add_variables(job.profile, job.environment, out);
 }
 
 void add_settings(const JobScript& job, Lines& out) {
@@ -212,6 +220,13 @@ std::string render(const JobScript& job, std::string_view body) {
   add_settings(job, out);
   add_refusals(job, out);
   return std::move(out).text() + std::string(body);
+}
+
+std::string environment_lines(const ClusterProfile& profile, const std::vector<EnvironmentValue>& environment) {
+  Lines out;
+  add_modules(profile, out);
+  add_variables(profile, environment, out);
+  return std::move(out).text();
 }
 
 std::int64_t stop_lead_seconds(std::int64_t least, double checkpoint_seconds) {

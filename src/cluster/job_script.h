@@ -37,6 +37,9 @@ struct JobScript {
 /// The script: lines of #SBATCH, environment, settings (NAME=value, for the body), and the body as it stands.
 std::string render(const JobScript& job, std::string_view body);
 
+/// The lines of a script that put the environment of a job in force, for a shell that measures as the job would run.
+std::string environment_lines(const ClusterProfile& profile, const std::vector<EnvironmentValue>& environment);
+
 /// Seconds before the time limit at which a job is told to stop, where the last checkpoint took `checkpoint_seconds`
 /// from its begin to its commit (0: not known): twice that and a minute, since Slurm's signal can be late by one, and
 /// no less than `least`, the profile's minimum.

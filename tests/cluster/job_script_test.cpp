@@ -131,6 +131,18 @@ TEST(JobScript, UnsetsWhatTheProfileLeavesOut) {
   expect_not_in("export NCCL_NET_PLUGIN", render(job, ""));
 }
 
+TEST(JobScript, HasTheLinesThatAShellTakesForItself) {
+  for (const char* cluster : {"aws-p5-efa", "dgx-h100-infiniband", "grand-teton", "ibm-infiniband", "ibm-roce"}) {
+    JobScript job = job_on(cluster, 16);
+    job.profile.environment.variables.push_back({.name = "NCCL_DEBUG", .value = "", .reason = "less", .unset = true});
+    job.environment = job_environment(job.profile, job.run_dir);
+    const std::string lines = environment_lines(job.profile, job.environment);
+    EXPECT_HAS(lines, "export NCCL_NET=");
+    EXPECT_HAS(lines, "unset NCCL_DEBUG  # less\n");
+    EXPECT_HAS(render(job, ""), lines);
+  }
+}
+
 TEST(JobScript, NeverHidesGpusFromNccl) {
   for (const char* cluster : {"aws-p5-efa", "dgx-h100-infiniband", "grand-teton", "ibm-infiniband", "ibm-roce"}) {
     const std::string text = render(job_on(cluster, 16), "");

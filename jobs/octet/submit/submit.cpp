@@ -11,6 +11,8 @@
 #include "jobs/octet/submit/shell.h"
 #include "jobs/octet/submit/submission.h"
 #include "src/base/log.h"
+#include "src/cluster/environment.h"
+#include "src/cluster/environment/findings.h"
 #include "src/train/options/run_options.h"
 
 namespace octet {
@@ -152,9 +154,23 @@ int submit(const SubmitCommand& command) {
   return 0;
 }
 
-int print_profile(const SubmitCommand& command) {
+ClusterProfile profile_to_print(const SubmitCommand& command) {
   if (command.options.cluster.empty()) throw usage_error("submit", "which cluster? --cluster NAME");
-  fmt::print(std::cout, "{}", to_yaml(read_profile(command.options.cluster, command.profile_overrides)));
+  return read_profile(command.options.cluster, command.profile_overrides);
+}
+
+int print_profile(const SubmitCommand& command) {
+  fmt::print(std::cout, "{}", to_yaml(profile_to_print(command)));
+  return 0;
+}
+
+/// As it is in a job without a run directory; what is odd about it goes to stderr, past the shell that reads this.
+int print_environment(const SubmitCommand& command) {
+  const ClusterProfile profile = profile_to_print(command);
+  for (const std::string& finding : environment_findings(profile, "", effective_environment(Machine()))) {
+    log::warning("{}", finding);
+  }
+  fmt::print(std::cout, "{}", environment_lines(profile, job_environment(profile, "")));
   return 0;
 }
 
@@ -178,6 +194,8 @@ int run_submit(const std::vector<std::string>& arguments) {
       return 0;
     case submit::SubmitCommand::Action::print_profile:
       return submit::print_profile(command);
+    case submit::SubmitCommand::Action::print_environment:
+      return submit::print_environment(command);
     case submit::SubmitCommand::Action::submit:
       break;
   }

@@ -19,7 +19,8 @@
 namespace octet::submit {
 namespace {
 
-const std::vector<std::string> flags = {"help", "dry-run", "hold", "print-profile", "print-reference"};
+const std::vector<std::string> flags = {"help",          "dry-run",           "hold",
+                                        "print-profile", "print-environment", "print-reference"};
 
 /// sbatch's letters for options that have the same name here.
 constexpr std::array<std::pair<char, std::string_view>, 8> letters{{{'A', "account"},
@@ -226,6 +227,8 @@ SubmitCommand parse_submit(const std::vector<std::string>& given) {
     out.action = SubmitCommand::Action::print_reference;
   else if (own.has("print-profile"))
     out.action = SubmitCommand::Action::print_profile;
+  else if (own.has("print-environment"))
+    out.action = SubmitCommand::Action::print_environment;
   if (out.action != SubmitCommand::Action::submit) return out;
 
   const Arguments asked = parse_arguments(run, {}, static_cast<int>(words.run.size()), words.run.data());
@@ -253,10 +256,11 @@ std::string submit_usage() {
          "usage: octet submit RUN.yaml --cluster NAME --nodes N [OPTIONS]\n"
          "       octet submit RUN_DIR [OPTIONS]             cluster and nodes as its last job had them\n"
          "       octet submit status|cancel|logs RUN_DIR\n"
-         "  --dry-run          print every file that would be written, and write nothing\n"
-         "  --hold             submit, but do not start before scontrol release\n"
-         "  --print-profile    the cluster's profile, with all its defaults\n"
-         "  --print-reference  the keys of a profile as Markdown (docs/clusters.md)\n\n" +
+         "  --dry-run            print every file that would be written, and write nothing\n"
+         "  --hold               submit, but do not start before scontrol release\n"
+         "  --print-profile      the cluster's profile, with all its defaults\n"
+         "  --print-environment  what its jobs set, for a shell that measures: eval \"$(octet submit ...)\"\n"
+         "  --print-reference    the keys of a profile as Markdown (docs/clusters.md)\n\n" +
          help_text(schema) +
          "\nOptions of octet-train (--section.key VALUE) change the run, --cluster.section.key VALUE the profile.\n";
 }

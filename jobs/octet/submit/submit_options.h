@@ -24,7 +24,7 @@ struct SubmitOptions {
 };
 
 struct SubmitCommand {
-  enum class Action { submit, help, print_profile, print_reference };
+  enum class Action { submit, help, print_profile, print_environment, print_reference };
 
   Action action = Action::submit;
   SubmitOptions options;
