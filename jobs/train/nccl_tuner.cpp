@@ -53,19 +53,25 @@ void add_plugin(const std::string& value, TunerState& state) {
 
 }  // namespace
 
-void set_tuner_environment(const NcclSettings& settings, const std::string& library_folder) {
-  const std::string &wanted = settings.tuning_file, file = variable(file_variable);
+void check_tuner_environment(const NcclSettings& settings, const std::string& file, const std::string& plugin) {
+  const std::string& wanted = settings.tuning_file;
   if (wanted.empty()) return;
   if (!file.empty() && file != wanted) {
     throw usage_error("train", "nccl.tuning_file is {}, but {} is {}; expected one of them alone, or the same", wanted,
                       file_variable, file);
   }
-  std::string plugin = variable(plugin_variable);
-  if (plugin.empty()) plugin = fs::path(library_folder) / octet_tuner_file;
-  if (!names_octet_tuner(plugin)) {
+  if (!plugin.empty() && !names_octet_tuner(plugin)) {
     throw usage_error("train", "nccl.tuning_file is {}, but {} is {}, which does not read it; expected {} or octet",
                       wanted, plugin_variable, plugin, octet_tuner_file);
   }
+}
+
+void set_tuner_environment(const NcclSettings& settings, const std::string& library_folder) {
+  const std::string& wanted = settings.tuning_file;
+  if (wanted.empty()) return;
+  std::string plugin = variable(plugin_variable);
+  check_tuner_environment(settings, variable(file_variable), plugin);
+  if (plugin.empty()) plugin = fs::path(library_folder) / octet_tuner_file;
   setenv(file_variable, wanted.c_str(), 1);
   setenv(plugin_variable, plugin.c_str(), 1);
 }

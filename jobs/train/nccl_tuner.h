@@ -19,10 +19,14 @@ struct TunerState {
   std::string wrong;            ///< why it cannot be used; empty: it can
 };
 
+/// Throws a usage error where an environment in which OCTET_TUNING_FILE is `file` and NCCL_TUNER_PLUGIN `plugin`
+/// (empty: not set) names another file than nccl.tuning_file, or a plugin that does not read it; a plugin may be named
+/// in every way that NCCL reads (src/tuning/tuner_library.h).
+void check_tuner_environment(const NcclSettings& settings, const std::string& file, const std::string& plugin);
+
 /// Sets OCTET_TUNING_FILE and NCCL_TUNER_PLUGIN as nccl.tuning_file wants them; without that setting the environment
-/// stays. The plugin is the environment's, else libnccl-tuner-octet.so in `library_folder`. Throws a usage error where
-/// the environment names another file or another plugin; a plugin may be named in every way that NCCL reads
-/// (src/tuning/tuner_library.h).
+/// stays. The plugin is the environment's, else libnccl-tuner-octet.so in `library_folder`. Throws as
+/// check_tuner_environment() does.
 void set_tuner_environment(const NcclSettings& settings, const std::string& library_folder);
 
 /// Reads what the environment names: the file, and the library that is found by NCCL's own rule.

@@ -30,6 +30,30 @@ TEST_F(Submit, InitialWeightsAreLookedAtBeforeTheQueue) {
   expect_in("not checked: init.from: [train] init.from = nowhere", submit_run("--dry-run --init.from nowhere").err);
 }
 
+TEST_F(Submit, ATuningFileIsHeldToWhatTheRanksTake) {
+  const std::string path = fake / "tuning.json";
+  write_bytes(path, R"({"octet_tuning": 1, "cluster": "elsewhere", "fabric": "roce", "nccl": "2.28.9",
+    "provenance": {"created": "2026-01-01T00:00:00Z", "tool": "octet 0.1.0", "measurements": [], "notes": []},
+    "constants": {}, "fits": [], "choices": []})");
+  const auto dry_run = [&](const std::string& more, const std::string& environment = "") {
+    return submit("run.yaml --cluster ibm-roce --nodes 2 --device cuda --train.global_batch 16 --dry-run --run.dir " +
+                      directory + " --nccl.tuning_file " + path + more,
+                  environment);
+  };
+  const CommandResult other = dry_run("");
+  EXPECT_EQ(other.exit_code, 0) << other.all();
+  expect_in(" is of cluster elsewhere (roce), and not of ibm-roce: its choices and times need not hold there",
+            other.err);
+  const std::string of_profile =
+      " --cluster.environment.variables '[{name: NCCL_TUNER_PLUGIN, value: ofi, reason: ours}]'";
+  for (const CommandResult& r : {dry_run(of_profile), dry_run("", "NCCL_TUNER_PLUGIN=ofi")}) {
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    expect_in("NCCL_TUNER_PLUGIN is ofi, which does not read it; expected libnccl-tuner-octet.so or octet", r.err);
+  }
+  ::chmod(path.c_str(), 0666);
+  expect_in("nccl.tuning_file = " + path + ": others can change it", dry_run("").err);
+}
+
 TEST_F(Submit, TokenIdsAboveTheVocabularyAreFoundBeforeTheQueue) {
   write_bytes(workplace() / "small.yaml",
               std::string(tiny_model).replace(std::string(tiny_model).find("256"), 3, "120"));

@@ -1,12 +1,16 @@
 #include "jobs/octet/submit/submit_checks.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <sstream>
 
 #include "jobs/train/fit.h"
+#include "jobs/train/nccl_tuner.h"
 #include "jobs/train/saved_run.h"
 #include "src/base/log.h"
+#include "src/cluster/environment.h"
 #include "src/cluster/run_program.h"
 #include "src/cluster/slurm_job.h"
 #include "src/data/data_stages.h"
@@ -129,8 +133,25 @@ void check_weights(const RunConfig& c, const std::optional<TokenizerIdentity>& d
 }
 
 /// As each rank will read it.
-void check_tuning_file(const RunConfig& c) {
-  if (!c.nccl.tuning_file.empty()) read_tuning_file(c.nccl.tuning_file);
+void check_tuning_file(const RunConfig& c, const ClusterProfile& p) {
+  const std::string& file = c.nccl.tuning_file;
+  if (file.empty()) return;
+  const TuningFile tuning = read_tuning_file(file);
+  if (const std::string open = changeable_by_others(file); !open.empty()) {
+    throw usage_error("submit", "nccl.tuning_file = {}: {}", file, open);
+  }
+  if (tuning.cluster == p.name) return;
+  log::warning("nccl.tuning_file = {}: is of cluster {} ({}), and not of {}: its choices and times need not hold there",
+               file, tuning.cluster, tuning.fabric, p.name);
+}
+
+/// What a variable will be in the job: the profile's, else that of this shell, which the job inherits.
+std::string value_in_job(const JobScript& job, const std::string& name) {
+  const auto own = std::ranges::find(job.environment, name, &EnvironmentValue::name);
+  if (own != job.environment.end()) return own->value;
+  const std::vector<std::string> unset = unset_variables(job.profile);
+  const char* const value = std::getenv(name.c_str());
+  return value == nullptr || std::ranges::count(unset, name) > 0 ? "" : value;
 }
 
 /// The line "devices    cpu, cuda ..." of what octet-train --version prints; empty where there is none.
@@ -209,6 +230,7 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
   resolved.parallel = parallel;
   newest_saved(resolved);  // refuses settings with which the job would refuse to go on, when its turn comes
   check_memory(resolved, mesh_shape(parallel), profile);
+  check_tuner_environment(config.nccl, value_in_job(job, "OCTET_TUNING_FILE"), value_in_job(job, "NCCL_TUNER_PLUGIN"));
   std::vector<std::string> notes;
   check_where_it_is(options.dry_run, "program", notes,
                     [&] { check_program(config, profile, job.octet_train, options.dry_run, notes); });
@@ -216,7 +238,7 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
   check_where_it_is(options.dry_run, "data", notes, [&] { tokenizer = check_data(resolved); });
   check_where_it_is(options.dry_run, "init.from", notes, [&] { check_weights(resolved, tokenizer); });
   check_where_it_is(options.dry_run, "cuda.gemm_plans", notes, [&] { check_plan_file(resolved, run.origins); });
-  check_where_it_is(options.dry_run, "nccl.tuning_file", notes, [&] { check_tuning_file(resolved); });
+  check_where_it_is(options.dry_run, "nccl.tuning_file", notes, [&] { check_tuning_file(resolved, profile); });
   const FileSystem* files = profile.file_system_of(config.run_dir);
   if (files != nullptr && !files->advice.empty()) log::info("{} is {}: {}", files->path, files->kind, files->advice);
   return notes;
