@@ -107,6 +107,24 @@ TEST(Explain, SaysThatTheFiguresKnowNothingOfThinUplinks) {
                   .empty());
 }
 
+TEST(Explain, SaysWhatTheProfileDoesNotSay) {
+  const std::string asked = "--collective all_gather --size 1G --nodes 8 --cluster ibm-infiniband ";
+  EXPECT_EQ(explained(asked + "--cluster.nics.gbps 0")["assumes"],
+            Json({"8 NICs of 48 GB/s a node: nics.gbps of the profile is 0, and there is no --machine nic-gbs"}));
+  EXPECT_TRUE(explained(asked + "--cluster.nics.gbps 0 --machine nic-gbs=40")["assumes"].empty());
+  EXPECT_EQ(explained(asked + "--cluster.nodes.count 4")["assumes"],
+            Json({"that the cluster has 8 nodes; nodes.count of its profile is 4"}));
+  EXPECT_TRUE(explained(asked + "--cluster.nodes.count 8")["assumes"].empty());
+}
+
+TEST(Explain, LL128IsOffWhereCardsDoNotReachTheGpus) {
+  const std::string asked = "--collective all_gather --size 64M --nodes 32 --cluster ibm-infiniband ";
+  EXPECT_EQ(explained(asked)["choice"]["protocol"], "ll128");
+  EXPECT_NE(explained(asked + "--cluster.environment.variables "
+                              "'[{name: NCCL_NET_GDR_LEVEL, value: LOC, reason: no peermem}]'")["choice"]["protocol"],
+            "ll128");
+}
+
 TEST(Explain, Of2And30SaysWhoseChannelsItTakes) {
   const std::string asked = "--collective all_gather --size 1G --nodes 8 --nccl ";
   const Json recent = explained(asked + "2.30.7"), before = explained(asked + "2.29.7");

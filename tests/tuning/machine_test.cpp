@@ -69,8 +69,34 @@ TEST(MachineOf, ClustersOfH100HaveARailAGpu) {
 TEST(MachineOf, TheProfilesEnvironmentCounts) {
   EXPECT_EQ(machine_of(read_profile("grand-teton")), changed({"net-overhead-us=2.75"}));
   ClusterProfile profile = read_profile("ibm-roce");
-  profile.environment.variables = {{"NCCL_NVLS_ENABLE", "0", ""}, {"NCCL_COLLNET_ENABLE", "1", ""}};
-  EXPECT_EQ(machine_of(profile), changed({"nvls=0", "sharp=1"}));
+  profile.environment.variables = {{"NCCL_NVLS_ENABLE", "0", ""}};
+  EXPECT_EQ(machine_of(profile), changed({"nvls=0"}));
+}
+
+TEST(MachineOf, LL128NeedsGpuDirect) {
+  ClusterProfile profile = read_profile("ibm-roce");
+  const auto with = [&](const std::string& name, const std::string& value) {
+    profile.environment.variables = {{name, value, ""}};
+    return machine_of(profile);
+  };
+  EXPECT_EQ(with("NCCL_NET_GDR_LEVEL", "LOC"), changed({"ll128=0"}));
+  EXPECT_EQ(with("NCCL_NET_GDR_LEVEL", "0"), changed({"ll128=0"}));
+  EXPECT_EQ(with("NCCL_NET_GDR_LEVEL", "SYS"), NcclMachine{});
+  EXPECT_EQ(with("NCCL_NET", "Socket"), changed({"ll128=0"}));
+}
+
+TEST(MachineOf, SharpIsOfAPluginsNetwork) {
+  ClusterProfile profile = read_profile("ibm-infiniband");
+  EnvironmentProfile& environment = profile.environment;
+  environment.variables = {{"NCCL_COLLNET_ENABLE", "1", ""}};
+  EXPECT_EQ(machine_of(profile), NcclMachine{}) << "NCCL_NET=IB and NCCL_NET_PLUGIN=none are generated";
+  const EnvironmentValue any_network{.name = "NCCL_NET", .value = "", .reason = "", .unset = true};
+  environment.variables.push_back(any_network);
+  EXPECT_EQ(machine_of(profile), NcclMachine{}) << "plugins are off";
+  environment.variables.push_back({.name = "NCCL_NET_PLUGIN", .value = "", .reason = "", .unset = true});
+  EXPECT_EQ(machine_of(profile), changed({"sharp=1"}));
+  environment.variables[1] = {"NCCL_NET", "IBext_v10", ""};
+  EXPECT_EQ(machine_of(profile), changed({"sharp=1"}));
 }
 
 TEST(MachineOf, TheEfasOfAGpuAreOneDeviceAndSlow) {

@@ -1,4 +1,5 @@
 // octet tune explain: what NCCL would choose for one collective, why, and what speed to expect.
+#include <algorithm>
 #include <boost/program_options.hpp>
 #include <optional>
 
@@ -76,9 +77,7 @@ std::string source_of(const Options& o) {
 }
 
 /// NCCL's model knows a node's cards and nothing of the switches behind them.
-std::string of_the_network(const Options& o, const Question& asked) {
-  if (o.cluster.empty() || asked.shape.nodes == 1) return "";
-  const NetworkProfile network = read_profile(o.cluster, o.overrides).network;
+std::string of_the_network(const NetworkProfile& network, const Question& asked) {
   std::vector<std::string> thin;
   const auto add = [&](const char* what, double ratio, std::int64_t nodes) {
     const bool below_one = nodes > 0 && asked.shape.nodes <= nodes;
@@ -96,9 +95,26 @@ std::string of_the_network(const Options& o, const Question& asked) {
       joined(thin, "; "));
 }
 
+/// What the figures between nodes take for granted of a cluster.
+void add_of_cluster(const Options& o, const Question& asked, std::vector<std::string>& all) {
+  const ClusterProfile profile = read_profile(o.cluster, o.overrides);
+  const int nodes = asked.shape.nodes;
+  if (const std::string network = of_the_network(profile.network, asked); !network.empty()) all.push_back(network);
+  if (profile.nodes.count > 0 && nodes > profile.nodes.count) {
+    all.push_back(
+        fmt::format("that the cluster has {} nodes; nodes.count of its profile is {}", nodes, profile.nodes.count));
+  }
+  const bool told = std::ranges::any_of(o.machine, [](const std::string& m) { return m.starts_with("nic-gbs="); });
+  const char* missing = profile.nics.per_node == 0 ? "nics.per_node" : profile.nics.gbps == 0 ? "nics.gbps" : nullptr;
+  if (missing != nullptr && !told) {
+    all.push_back(fmt::format("{} NICs of {:g} GB/s a node: {} of the profile is 0, and there is no --machine nic-gbs",
+                              asked.machine.nics, asked.machine.nic_gbs, missing));
+  }
+}
+
 std::vector<std::string> assumptions_of(const Options& o, const Question& asked) {
   std::vector<std::string> all;
-  if (const std::string network = of_the_network(o, asked); !network.empty()) all.push_back(network);
+  if (!o.cluster.empty() && asked.shape.nodes > 1) add_of_cluster(o, asked, all);
   if (!search_is_known(asked.version)) {
     all.push_back(
         "the channels that NCCL 2.29 would search out, whose search 2.30 rewrote; compare them with those of its log "

@@ -7,6 +7,8 @@
 
 #include "src/base/error.h"
 #include "src/base/options/text.h"
+#include "src/cluster/environment.h"
+#include "src/cluster/environment/value_check.h"
 #include "src/cluster/profile.h"
 
 namespace octet {
@@ -56,15 +58,23 @@ void set_efa(NcclMachine& machine, const NicProfile& nics) {
   machine.cpu = first ? CpuVendor::amd : CpuVendor::intel;
 }
 
-// What the profile's own environment changes in NCCL's model.
-void set_environment(NcclMachine& machine, const EnvironmentProfile& environment) {
-  for (const EnvironmentValue& variable : environment.variables) {
+// What the job's environment changes in NCCL's model.
+void set_environment(NcclMachine& machine, const ClusterProfile& profile) {
+  bool sockets = profile.fabric == Fabric::ethernet, direct = true, own_network = false, no_plugin = false;
+  for (const EnvironmentValue& variable : job_environment(profile, "")) {
+    const std::string &name = variable.name, &value = variable.value;
+    if (name == "NCCL_NET") sockets = same_text(value, "Socket");
+    if (name == "NCCL_NET") own_network = sockets || same_text(value, "IB");
+    if (name == "NCCL_NET_PLUGIN") no_plugin = value.empty() || same_text(value, "none");
+    if (name == "NCCL_NET_GDR_LEVEL") direct = value != "LOC" && value != "0";
     double number = 0;
-    if (!parse(variable.value, number)) continue;
-    if (variable.name == "NCCL_NET_OVERHEAD" && number >= 0) machine.net_overhead_us = number / 1000;
-    if (variable.name == "NCCL_NVLS_ENABLE") machine.nvls = machine.nvls && number != 0;
-    if (variable.name == "NCCL_COLLNET_ENABLE") machine.sharp = number != 0;
+    if (!parse(value, number)) continue;
+    if (name == "NCCL_NET_OVERHEAD" && number >= 0) machine.net_overhead_us = number / 1000;
+    if (name == "NCCL_NVLS_ENABLE") machine.nvls = machine.nvls && number != 0;
+    if (name == "NCCL_COLLNET_ENABLE") machine.sharp = number != 0;
   }
+  if (sockets || !direct) machine.ll128 = false;        // the way to a GPU leads through the CPU
+  if (own_network || no_plugin) machine.sharp = false;  // it comes with the network of a plugin
 }
 
 }  // namespace
@@ -81,8 +91,7 @@ NcclMachine machine_of(const ClusterProfile& profile) {
   machine.nvls = kind.generation >= GpuGeneration::hopper;
   if (profile.nics.per_node > 0 && profile.nics.gbps > 0) set_network(machine, profile.nics, kind.slot_gbs);
   if (profile.fabric == Fabric::efa) set_efa(machine, profile.nics);
-  if (profile.fabric == Fabric::ethernet) machine.ll128 = false;  // sockets reach GPUs through the CPU
-  set_environment(machine, profile.environment);
+  set_environment(machine, profile);
   return machine;
 }
 

@@ -25,7 +25,7 @@ struct NcclMachine {
   std::optional<double> net_overhead_us;  ///< NCCL_NET_OVERHEAD; none: 2 for AMD, 1 for others
   bool nvls = true;                       ///< NVLink SHARP works
   bool sharp = false;                     ///< NCCL_COLLNET_ENABLE=1 and a plugin that has it
-  bool ll128 = true;                      ///< paths between GPU and NIC are at most PXN
+  bool ll128 = true;                      ///< paths between GPU and NIC are at most PXN: GPUDirect is on
   /// Says whether NCCL finds balanced trees between nodes (its log has "Pattern 1" and not "Pattern 3" for trees), for
   /// which two GPUs must be near each NIC. It counts plain ones 15 % slower; one GPU a node always has those.
   bool balanced_tree = true;
@@ -35,8 +35,9 @@ struct NcclMachine {
 
 /// What NCCL's model knows of this cluster's nodes. The profile does not say whose CPU it is, nor what the plugin of
 /// EFA reports: those are taken from what is known of the machines (p5: AMD, 75 us; later ones 35 us).
-/// NCCL_NET_OVERHEAD, NCCL_NVLS_ENABLE and NCCL_COLLNET_ENABLE of the profile's environment count. Usage errors for
-/// clusters without GPUs and for GPUs of an unknown kind.
+/// Where it has no nics.per_node or no nics.gbps, 8 of 400 Gb/s are taken. Of the job's environment count
+/// NCCL_NET_OVERHEAD, NCCL_NVLS_ENABLE, NCCL_NET_GDR_LEVEL=LOC and NCCL_NET=Socket, and NCCL_COLLNET_ENABLE where the
+/// network is a plugin's. Usage errors for clusters without GPUs and for GPUs of an unknown kind.
 NcclMachine machine_of(const ClusterProfile& profile);
 
 /// Changes one field: "nics=4", "nic-gbs=25", "cpu=amd", "sharp=1". Usage errors name the fields or what a value must
