@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "src/base/options/yaml.h"
 #include "src/cluster/environment.h"
@@ -38,6 +39,33 @@ std::string refusal(const std::string& text, const std::vector<std::pair<std::st
   const TempFolder folder;
   write_bytes(folder / "c.yaml", text);
   return test::error_of([&] { read_profile(folder / "c.yaml", overrides); });
+}
+
+/// The blocks of YAML of a page.
+std::vector<std::string> yaml_blocks(const std::string& page) {
+  const std::string begin = "\n```yaml\n", text = read_bytes(page);
+  std::vector<std::string> out;
+  for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at + 1)) {
+    const std::size_t from = at + begin.size();
+    out.push_back(text.substr(from, text.find("\n```", from) + 1 - from));
+  }
+  return out;
+}
+
+/// Each of them is to be added to a profile that has none of its sections.
+TEST(Profile, WhatThePagesOfTuningAddToAProfileCanBeRead) {
+  const TempFolder folder;
+  const std::string base = read_bytes(OCTET_SOURCE_DIR "/configs/clusters/ibm-infiniband.yaml");
+  std::size_t blocks = 0;
+  for (const auto& page : std::filesystem::directory_iterator(OCTET_SOURCE_DIR "/docs/tuning")) {
+    if (page.path().extension() != ".md") continue;
+    for (const std::string& block : yaml_blocks(page.path())) {
+      ++blocks;
+      write_bytes(folder / "c.yaml", base + block);
+      EXPECT_NO_THROW(read_profile(folder / "c.yaml")) << page.path() << "\n" << block;
+    }
+  }
+  EXPECT_GE(blocks, 2U);
 }
 
 TEST(Profile, ContainersAndStepsAreSaidInOneWay) {
