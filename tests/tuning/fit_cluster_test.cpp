@@ -190,6 +190,21 @@ TEST(ClusterFit, GroupsThatTheFileCannotHoldAreListedWithTheReason) {
   EXPECT_TRUE(has_note(fit, "all_reduce ring/ll128, 8 x 8: not in the tuning file: 2 rows"));
 }
 
+TEST(ClusterFit, MeasurementsOfOtherGpusAreTold) {
+  MadeUpCluster cluster(default_constants(nccl_2_28_9));
+  const auto notes_with = [&](const std::string& gpu) {
+    std::vector<BenchmarkFile> runs = {cluster.run(Collective::all_gather, Algorithm::ring, Protocol::simple, 8)};
+    runs[0].gpus = {gpu};
+    return joined(fit_cluster(runs, cluster.profile(), "").tuning.provenance.notes, "\n");
+  };
+  const std::string note =
+      "all_gather-ring-simple-8.txt: was measured on A100, and ibm-infiniband has H100 SXM: what is fitted need not "
+      "hold there";
+  EXPECT_NE(notes_with("NVIDIA A100-SXM4-80GB").find(note), std::string::npos) << notes_with("NVIDIA A100-SXM4-80GB");
+  EXPECT_EQ(notes_with("NVIDIA H100 80GB HBM3").find("was measured on"), std::string::npos);
+  EXPECT_EQ(notes_with("Voodoo 2").find("was measured on"), std::string::npos);
+}
+
 TEST(ClusterFit, Nccl227KeepsItsConstants) {
   ModelConstants constants = default_constants({2, 27, 7});
   for (double& us : constants.hw_latency.at(static_cast<std::size_t>(LinkKind::net)).at(1)) us += 40;

@@ -69,6 +69,7 @@ TEST(FitReaders, ALineOfAnotherProgramMayBeOfAnyLength) {
 
 TEST(FitReaders, ALogOfSeveralRunsOfVersion213) {
   const BenchmarkFile file = read_measurements(fit_samples + "v2.13-log.txt");
+  EXPECT_EQ(file.gpus, std::set<std::string>{"NVIDIA H100 80GB HBM3"});
   ASSERT_EQ(file.rows.size(), 22U + 26U);
   const Measurement& gather = file.rows.front();
   EXPECT_EQ(gather.collective, Collective::all_gather);
@@ -126,6 +127,7 @@ TEST(FitReaders, Version219WithColumnsOfEachIteration) {
 
 TEST(FitReaders, JsonOfBothEnds) {
   const BenchmarkFile old = read_measurements(fit_samples + "v1.json");
+  EXPECT_EQ(old.gpus, std::set<std::string>{"NVIDIA H100 80GB HBM3"});
   EXPECT_EQ(old.format, "nccl-tests JSON");
   EXPECT_EQ(old.nccl, "2.28.9");
   EXPECT_EQ(old.rows.size(), 25U);

@@ -32,13 +32,16 @@ constexpr std::array kinds{
     GpuKind{"A100", GpuGeneration::ampere, 12 * 20, pcie_4},
 };
 
+/// Null: none that is known.
+const GpuKind* find_kind(const std::string& type) {
+  if (type.find("GB200") != std::string::npos || type.find("GB300") != std::string::npos) return nullptr;
+  const auto* const found = std::find_if(
+      kinds.begin(), kinds.end(), [&](const GpuKind& kind) { return type.find(kind.word) != std::string::npos; });
+  return found == kinds.end() ? nullptr : &*found;
+}
+
 const GpuKind& kind_of(const ClusterProfile& profile) {
-  const std::string& type = profile.gpus.type;
-  const bool rack = type.find("GB") != std::string::npos;  // NVLink between nodes is not modelled
-  const auto* const found = std::find_if(kinds.begin(), kinds.end(), [&](const GpuKind& kind) {
-    return !rack && type.find(kind.word) != std::string::npos;
-  });
-  if (found != kinds.end()) return *found;
+  if (const GpuKind* kind = find_kind(profile.gpus.type)) return *kind;
   throw usage_error("tuning",
                     "cluster {}: gpus.type \"{}\" is none whose links are known (H100, H200, H800, H20, B200, A100)",
                     profile.name, profile.gpus.type);
@@ -78,6 +81,11 @@ void set_environment(NcclMachine& machine, const ClusterProfile& profile) {
 }
 
 }  // namespace
+
+std::string_view gpu_kind(const std::string& text) {
+  const GpuKind* kind = find_kind(text);
+  return kind == nullptr ? "" : kind->word;
+}
 
 NcclMachine machine_of(const ClusterProfile& profile) {
   if (profile.gpus.per_node < 1) {

@@ -40,6 +40,9 @@ struct NcclMachine {
 /// network is a plugin's. Usage errors for clusters without GPUs and for GPUs of an unknown kind.
 NcclMachine machine_of(const ClusterProfile& profile);
 
+/// The kind of GPU that a profile's gpus.type or a device's name says: "H100"; empty: none whose links are known.
+std::string_view gpu_kind(const std::string& text);
+
 /// Changes one field: "nics=4", "nic-gbs=25", "cpu=amd", "sharp=1". Usage errors name the fields or what a value must
 /// be.
 void set_field(NcclMachine& machine, std::string_view assignment);

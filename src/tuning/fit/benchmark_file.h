@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,8 +32,9 @@ struct PairTime {
 /// The rows of a benchmark's output that can be used, and what was left out and why.
 struct BenchmarkFile {
   std::string path;
-  std::string format;  ///< "nccl-tests text", "nccl-tests JSON", "octet-commbench JSON"
-  std::string nccl;    ///< version of the library that ran, "2.28.9"; empty: the file does not say
+  std::string format;          ///< "nccl-tests text", "nccl-tests JSON", "octet-commbench JSON"
+  std::string nccl;            ///< version of the library that ran, "2.28.9"; empty: the file does not say
+  std::set<std::string> gpus;  ///< names, where the file lists the devices of its ranks
   std::vector<Measurement> rows;
   std::vector<PairTime> pairs;        ///< of runs on two nodes: their largest size
   std::vector<std::string> findings;  ///< what octet-commbench's own pairwise sweep names as slow

@@ -10,7 +10,7 @@ namespace {
 constexpr double json_half_unit = 5e-7;  // six decimals
 constexpr int newest_version = 3;
 
-RunHeader header_of(const JsonReader& whole) {
+RunHeader header_of(const JsonReader& whole, std::set<std::string>& gpus) {
   RunHeader header;
   const JsonReader arguments = whole.at("args");
   if (arguments.size() > 0) header.program = arguments.element(0).text();
@@ -25,6 +25,7 @@ RunHeader header_of(const JsonReader& whole) {
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const JsonReader device = devices.element(i);
     header.ranks[static_cast<int>(device.integer("group"))][device.text("hostname")] += each;
+    if (device.has("device_info")) gpus.insert(device.text("device_info"));
   }
   return header;
 }
@@ -68,7 +69,7 @@ BenchmarkFile read_nccl_tests_json(const std::string& path, std::string_view tex
   }
   const std::int64_t code = whole.integer("nccl_version");
   file.nccl = fmt::format("{}.{}.{}", code / 10000, code / 100 % 100, code % 100);
-  const RunHeader header = header_of(whole);
+  const RunHeader header = header_of(whole, file.gpus);
   const std::string word = collective_word(header.program);
   if (is_without_algorithms(word)) {
     file.notes.push_back(fmt::format("{}: {} left out: NCCL has no choice of algorithm for it", path, word));

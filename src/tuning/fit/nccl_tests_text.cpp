@@ -3,6 +3,7 @@
 #include <regex>
 
 #include "src/base/error.h"
+#include "src/cluster/doctor/text_lines.h"
 #include "src/tuning/fit/benchmark_file.h"
 #include "src/tuning/fit/text_table.h"
 
@@ -67,6 +68,7 @@ class TextReader {
     if (std::regex_match(line.data(), end, match, rank)) {
       if (had_table_) begin_run();
       ++header_.ranks[match[1].matched ? std::stoi(match[1]) : 0][match[2]];
+      file_.gpus.insert(trimmed(line.substr(line.rfind(']') + 1)));
     } else if (line.find("_perf") != std::string_view::npos && line.find("concluded") == std::string_view::npos &&
                std::regex_search(line.data(), end, match, program)) {
       if (had_table_) begin_run();
