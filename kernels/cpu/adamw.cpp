@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/vector.h"
 
 namespace octet::cpu {
 namespace {
@@ -22,10 +23,6 @@ void update_block(float* parameter, float* first, float* second, const G* gradie
   }
 }
 
-void round(const float* parameter, bf16* rounded, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) rounded[i] = bf16(parameter[i]);
-}
-
 void update(const AdamWUpdate& args) {
   const bool skips = args.skip != nullptr && *args.skip != 0;
   const AdamWFactors by = factors_of(args);
@@ -38,7 +35,9 @@ void update(const AdamWUpdate& args) {
         update_block(args.parameter + begin, args.first_moment + begin, args.second_moment + begin,
                      static_cast<const G*>(args.gradient) + begin, end - begin, gradient_scale, by);
       });
-      if (args.rounded != nullptr) round(args.parameter + begin, static_cast<bf16*>(args.rounded) + begin, end - begin);
+      if (args.rounded != nullptr) {
+        convert_loop(args.parameter + begin, static_cast<bf16*>(args.rounded) + begin, end - begin);
+      }
     }
     if (amax) f.add(args.parameter + begin, end - begin);
   });

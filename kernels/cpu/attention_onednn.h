@@ -30,8 +30,8 @@ inline void store(bf16* p, Vector v) {
   *reinterpret_cast<Narrow*>(p) = __builtin_convertvector((bits + 0x7FFF + (bits >> 16 & 1)) >> 16, Narrow);
 }
 
-/// c[m, n] = scale · a[m, k] · b[k, n] + beta · c; a and b are bf16, c is fp32. Rows lie behind each other without
-/// gaps: oneDNN 2.6 has no fast kernel otherwise.
+/// c[m, n] = scale · a[m, k] · b[k, n] + beta · c, beta 0 or 1; a and b are bf16, c is fp32. Rows lie behind each other
+/// without gaps: oneDNN 2.6 has no fast kernel otherwise.
 struct BlockProduct {
   MultiplyOperand a, b;
   float* c;

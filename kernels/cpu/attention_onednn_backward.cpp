@@ -1,10 +1,10 @@
 #include <limits>
-#include <memory>
 
 #include "kernels/cpu/attention_documents.h"
 #include "kernels/cpu/attention_onednn.h"
 #include "kernels/cpu/attention_packing.h"
 #include "kernels/cpu/attention_tiles.h"
+#include "kernels/cpu/attention_units.h"
 #include "kernels/cpu/lanes.h"
 
 namespace octet::cpu::attention {
@@ -135,16 +135,10 @@ void backward_by_onednn(const AttentionBackward& args) {
   auto* k = reinterpret_cast<bf16*>(dv + units * packing.head_size());
   bf16* v = k + of_keys;
   pack_keys<bf16>(s, args.k, args.v, k, v);
-#pragma omp parallel
-  {
-    const OneThreadProducts alone;
-    const auto block = std::make_unique_for_overwrite<BackwardBlock>();
-#pragma omp for schedule(dynamic, 1)
-    for (std::int64_t u = 0; u < units; ++u) {
-      const std::int64_t keys = u / (s.heads / s.kv_heads) * packing.head_size(), part = u * packing.head_size();
-      HeadBackward(args, u / s.heads, u % s.heads, *block).run(k + keys, v + keys, dk + part, dv + part);
-    }
-  }
+  for_units<BackwardBlock>(units, [&](std::int64_t u, BackwardBlock& block) {
+    const std::int64_t keys = u / (s.heads / s.kv_heads) * packing.head_size(), part = u * packing.head_size();
+    HeadBackward(args, u / s.heads, u % s.heads, block).run(k + keys, v + keys, dk + part, dv + part);
+  });
   sum_parts<bf16>(s, dk, s.scale, args.dk);
   sum_parts<bf16>(s, dv, 1.0f, args.dv);
 }

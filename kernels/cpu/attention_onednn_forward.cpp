@@ -1,11 +1,11 @@
 #include <cmath>
 #include <limits>
-#include <memory>
 
 #include "kernels/cpu/attention_documents.h"
 #include "kernels/cpu/attention_onednn.h"
 #include "kernels/cpu/attention_packing.h"
 #include "kernels/cpu/attention_tiles.h"
+#include "kernels/cpu/attention_units.h"
 #include "kernels/cpu/gemm_input.h"
 
 namespace octet::cpu::attention {
@@ -155,19 +155,13 @@ void forward_by_onednn(const AttentionForward& args) {
   auto* k = static_cast<bf16*>(args.workspace);
   bf16* v = k + s.batch * s.kv_heads * packing.head_size();
   pack_keys<bf16>(s, args.k, args.v, k, v);
-#pragma omp parallel
-  {
-    const OneThreadProducts alone;
-    const auto block = std::make_unique_for_overwrite<ForwardBlock>();
-    // As in attention_forward: neighbours share K and V, and the longest rows of a head come first.
-#pragma omp for schedule(dynamic, 1)
-    for (std::int64_t u = 0; u < units; ++u) {
-      const std::int64_t first = (blocks - 1 - u % blocks) * block_queries;
-      const std::int64_t head = u / blocks % s.heads, batch = u / blocks / s.heads;
-      const std::int64_t keys = (batch * s.kv_heads + head / (s.heads / s.kv_heads)) * packing.head_size();
-      QueryBlock(args, batch, head, first, *block).run(k + keys, v + keys);
-    }
-  }
+  // As in attention_forward: neighbours share K and V, and the longest rows of a head come first.
+  for_units<ForwardBlock>(units, [&](std::int64_t u, ForwardBlock& block) {
+    const std::int64_t first = (blocks - 1 - u % blocks) * block_queries;
+    const std::int64_t head = u / blocks % s.heads, batch = u / blocks / s.heads;
+    const std::int64_t keys = (batch * s.kv_heads + head / (s.heads / s.kv_heads)) * packing.head_size();
+    QueryBlock(args, batch, head, first, block).run(k + keys, v + keys);
+  });
 }
 
 }  // namespace octet::cpu::attention

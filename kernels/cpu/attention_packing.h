@@ -57,7 +57,7 @@ inline void transpose(const float* from, std::int64_t rows, std::int64_t columns
   }
 }
 
-/// The first `valid` rows of fp32 [tile, depth] × factor back into one head of x [seq, heads, head_dim].
+/// The first `valid` rows of fp32 [rows, depth] × factor back into one head of x [seq, heads, head_dim].
 template <typename T>
 void unpack_rows(const float* packed, std::int64_t depth, std::int64_t valid, std::int64_t head_dim, float factor, T* x,
                  std::int64_t stride) {

@@ -13,8 +13,9 @@ struct MultiplyOperand {
   bool transposed = false;
 };
 
-/// C[m, n] = scale · A[m, k] · B[k, n] + beta · C by oneDNN on all threads. `input` f32 (C f32 and scale 1: oneDNN's
-/// sgemm may multiply an operand by the scale instead of the sum) or bf16 (C f32 or bf16). No extent is zero.
+/// C[m, n] = scale · A[m, k] · B[k, n] + beta · C, beta 0 or 1, by oneDNN on all threads (but for OneThreadProducts).
+/// `input` f32 (C f32 and scale 1: oneDNN's sgemm may multiply an operand by the scale instead of the sum) or bf16 (C
+/// f32 or bf16). No extent is zero.
 struct Multiply {
   DType input = DType::f32;
   MultiplyOperand a, b;
