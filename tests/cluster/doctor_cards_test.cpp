@@ -49,11 +49,14 @@ TEST(Doctor, ANetworkOfAPluginNeedsNoVerbsDevices) {
   Changed storage;
   for (int i = 1; i < 8; ++i) storage.without(fmt::format("sys/class/infiniband/mlx5_{}", i));
   EXPECT_EQ(storage.check("hca.count", &profile), "ok: 1 (mlx5_0)\n");
-  // NCCL's own networks need them, and so does a profile that names them.
-  for (const char* net : {"IB", "Socket"}) {
-    profile.environment.variables[0].value = net;
-    EXPECT_EQ(node.check("hca.count", &profile), "bad: no device in /sys/class/infiniband\n") << net;
-  }
+  // Sockets need none either, and a plugin is asked before NCCL's own network where NCCL_NET is not set.
+  profile.environment.variables[0].value = "Socket";
+  EXPECT_EQ(node.check("hca.count", &profile), "not present: no device in /sys/class/infiniband\n");
+  profile.environment.variables[0] = {"NCCL_NET", "", "the plugin's is first", "", true};
+  EXPECT_EQ(node.check("hca.count", &profile), "not present: no device in /sys/class/infiniband\n");
+  // NCCL's own network over verbs needs them, and so does a profile that names them.
+  profile.environment.variables[0] = {"NCCL_NET", "IB", "its own"};
+  EXPECT_EQ(node.check("hca.count", &profile), "bad: no device in /sys/class/infiniband\n");
   profile = plugin_profile();
   profile.nics.hca = expected_node().nics.hca;
   EXPECT_EQ(node.check("hca.count", &profile), "bad: no device in /sys/class/infiniband\n");
@@ -91,6 +94,10 @@ TEST(Doctor, PortsAreOfTheProfilesFabric) {
   infiniband.nics.per_node = 7;  // the eighth is that of a storage network
   EXPECT_EQ(node.check(check, &infiniband), "warning: mlx5_3 is Ethernet\n");
   EXPECT_EQ(node.with(layer(3), "").check(check, &infiniband), "");
+  // NCCL does not use a port that is down, of whatever kind it is.
+  Changed down;
+  down.with(layer(3), "Ethernet\n").with("sys/class/infiniband/mlx5_3/ports/1/state", "1: DOWN\n");
+  EXPECT_EQ(down.check(check, &infiniband), "ok: InfiniBand\n");
 }
 
 // 50 is 400 Gb/s in GB/s.

@@ -296,7 +296,8 @@ TEST(Lint, WhatTheJobSetsIsNotMissedInAShell) {
   ClusterProfile roce = read_profile("ibm-roce");
   roce.nics.traffic_class = 106;
   EXPECT_TRUE(lint(table(), {}, "2.28.9", &roce).empty());
-  EXPECT_TRUE(one("NCCL_DEBUG", "INFO", "2.28.9", &roce).ends_with("; the job of ibm-roce sets WARN\n"));
+  EXPECT_FALSE(lint(table(), {{"SLURM_JOB_ID", "7"}}, "2.28.9", &roce).empty()) << "in a job it has got lost";
+  EXPECT_TRUE(one("NCCL_DEBUG", "INFO", "2.28.9", &roce).ends_with("; the job of ibm-roce sets \"WARN\"\n"));
   EXPECT_EQ(one("NCCL_DEBUG", "WARN", "2.28.9", &roce).find("the job of"), std::string::npos);
   roce.environment.variables = {{.name = "UCX_TLS", .value = "", .reason = "ours", .unset = true}};
   const Findings unset = lint(table(), {}, "2.28.9", &roce);

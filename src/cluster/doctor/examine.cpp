@@ -20,8 +20,9 @@ std::optional<std::string> Examination::job_value(const std::string& name) const
 bool Examination::expects_devices() const {
   if (!expects_cards()) return false;
   if (profile->fabric != Fabric::custom || !profile->nics.hca.empty()) return true;
-  const auto net = job_value("NCCL_NET");
-  return !net || same_text(*net, "IB") || same_text(*net, "Socket");
+  if (const auto net = job_value("NCCL_NET")) return same_text(*net, "IB");
+  const auto plugin = job_value("NCCL_NET_PLUGIN");
+  return !plugin || plugin->empty() || same_text(*plugin, "none");  // NCCL asks a plugin before its own network
 }
 
 bool Examination::expects_verbs() const {

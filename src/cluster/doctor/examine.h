@@ -19,7 +19,7 @@ struct Examination {
   bool expects_gpus() const { return profile != nullptr && profile->gpus.per_node > 0; }
   bool expects_cards() const { return profile != nullptr && profile->nics.per_node > 0; }
   /// Says whether these cards are devices in /sys/class/infiniband: all but those of a custom fabric whose profile
-  /// names none and whose job takes the network of a plugin, of which Octet knows nothing.
+  /// names none and whose job takes sockets or the network of a plugin, of which Octet knows nothing.
   bool expects_devices() const;
   /// Says whether these devices are used through verbs: InfiniBand, RoCE and a site's own network.
   bool expects_verbs() const;

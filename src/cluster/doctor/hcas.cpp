@@ -55,15 +55,21 @@ Finding check_state(const Examination& e, const Hcas& cards) {
           "check cable and switch port; INIT and ARMED wait for the subnet manager"};
 }
 
-/// Ports of InfiniBand on a fabric of RoCE, or the other way round: the job's settings are of the profile's.
+/// Ports of InfiniBand on a fabric of RoCE, or the other way round: the job's settings are of the profile's. Ports that
+/// are down count for nothing, since NCCL leaves them out.
 Finding check_link_layer(const Examination& e, const Hcas& cards) {
   const std::string expected = e.profile->fabric == Fabric::infiniband ? "InfiniBand" : "Ethernet";
   std::vector<std::string> others;
+  std::int64_t right = 0;
   for (const Hca& card : cards) {
-    if (card.link_layer != expected) others.push_back(fmt::format("{} is {}", card.name, card.link_layer));
+    if (!card.active()) continue;
+    if (card.link_layer == expected) {
+      ++right;
+    } else {
+      others.push_back(fmt::format("{} is {}", card.name, card.link_layer));
+    }
   }
   if (others.empty()) return good("hca.link_layer", expected);
-  const auto right = static_cast<std::int64_t>(cards.size() - others.size());
   const bool needed = named(e) || right < e.profile->nics.per_node;
   return {"hca.link_layer", needed ? State::bad : State::warning, joined(others),
           fmt::format("{}, as {} says (fabric = {})", expected, e.profile->name, name_of(e.profile->fabric)),

@@ -73,7 +73,7 @@ class Linter {
     const auto of_job = job_.find(name);
     if (of_job == job_.end() || of_job->second.value == value) return;
     for (std::size_t i = first; i < out_.size(); ++i) {
-      out_[i].advice += fmt::format("; the job of {} sets {}", profile_->name, of_job->second.value);
+      out_[i].advice += fmt::format("; the job of {} sets \"{}\"", profile_->name, of_job->second.value);
     }
   }
 
@@ -247,7 +247,9 @@ class Linter {
   void add_unset() {
     if (profile_ == nullptr || profile_->gpus.per_node == 0) return;
     Environment all = environment_;
-    for (const auto& [name, v] : job_) all[name] = v.value;
+    if (!all.contains("SLURM_JOB_ID")) {  // in a job, what is not set has got lost
+      for (const auto& [name, v] : job_) all[name] = v.value;
+    }
     take(cautions_of_unset(table_, all, nccl_));
     if (profile_->fabric == Fabric::roce && carries(carrier_, Transport::roce) && !all.contains("NCCL_IB_TC")) {
       add("NCCL_IB_TC", State::ok, "",
