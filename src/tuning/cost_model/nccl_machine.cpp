@@ -34,7 +34,9 @@ constexpr std::array kinds{
 
 /// Null: none that is known.
 const GpuKind* find_kind(const std::string& type) {
-  if (type.find("GB200") != std::string::npos || type.find("GB300") != std::string::npos) return nullptr;
+  for (const char* rack : {"GH200", "GB200", "GB300"}) {  // NVLink between nodes is not modelled
+    if (type.find(rack) != std::string::npos) return nullptr;
+  }
   const auto* const found = std::find_if(
       kinds.begin(), kinds.end(), [&](const GpuKind& kind) { return type.find(kind.word) != std::string::npos; });
   return found == kinds.end() ? nullptr : &*found;

@@ -131,9 +131,9 @@ ClusterFit fit_cluster(const std::vector<BenchmarkFile>& files, const ClusterPro
     for (const std::string& finding : file.findings) notes.push_back(file.path + ": " + finding);
     for (const std::string& gpu : file.gpus) {
       const std::string_view kind = gpu_kind(gpu);
-      if (kind.empty() || kind == gpu_kind(profile.gpus.type)) continue;
+      if (gpu.empty() || kind == gpu_kind(profile.gpus.type)) continue;
       notes.push_back(fmt::format("{}: was measured on {}, and {} has {}: what is fitted need not hold there",
-                                  file.path, kind, profile.name, profile.gpus.type));
+                                  file.path, kind.empty() ? gpu : kind, profile.name, profile.gpus.type));
     }
   }
   if (!search_is_known(version)) {
