@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "src/metrics/step_metrics.h"
 
 namespace octet {
@@ -11,13 +13,15 @@ std::string all_steps_text(const RunConfig& config, std::int64_t gpus, double st
   const double tokens = static_cast<double>(config.train.global_batch) * static_cast<double>(config.train.seq_len);
   const double hours = steps * step_seconds / 3600;
   return fmt::format(
-      "{} steps of {} tokens: {} tokens in at least {:.1f} hours ({:.1f} days) and {:.1f} GPU hours, without "
+      "{} steps of {} tokens: {} tokens in at least {:.1f} hours ({:.1f} days) and {} GPU hours, without "
       "validation, "
       "checkpoints and stops\n",
-      grouped(steps), grouped(tokens), grouped(steps * tokens), hours, hours / 24, hours * static_cast<double>(gpus));
+      grouped(steps), grouped(tokens), grouped(steps * tokens), hours, hours / 24,
+      grouped(std::ceil(hours * static_cast<double>(gpus))));
 }
 
 std::string checkpoints_text(const RunConfig& config) {
+  if (config.checkpoint.interval == "off") return "no checkpoints: checkpoint.interval is off\n";
   constexpr double bytes_a_parameter = 12;
   const double gib = static_cast<double>(config.model.parameters()) * bytes_a_parameter / 0x1p30;
   const std::int64_t every = config.checkpoint.keep_every;

@@ -26,14 +26,14 @@ constexpr std::size_t block_bytes = std::size_t{1} << 20;  // stays in a cache b
 
 ReadError::ReadError(std::string path, int error, std::int64_t offset)
     : Error(error == ENOENT || error == ENAMETOOLONG || error == ENOTSUP ? ExitCode::usage : ExitCode::internal,
-            fmt::format("[checkpoints] cannot read {}: {}", path, reason_not_read(error))),
+            fmt::format("[files] cannot read {}: {}", path, reason_not_read(error))),
       path_(std::move(path)),
       error_(error),
       reason_(reason_not_read(error)),
       offset_(offset) {}
 
 ReadError::ReadError(std::string path, const std::string& reason)
-    : Error(ExitCode::internal, fmt::format("[checkpoints] cannot read {}: {}", path, reason)),
+    : Error(ExitCode::internal, fmt::format("[files] cannot read {}: {}", path, reason)),
       path_(std::move(path)),
       error_(EIO),
       reason_(reason) {}

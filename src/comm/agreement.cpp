@@ -11,9 +11,9 @@
 namespace octet {
 namespace {
 
-std::string_view without_room(std::string_view text, std::string_view room) {
-  const std::string prefix = fmt::format("[{}] ", room);
-  return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+std::string_view without_room(std::string_view text) {
+  const std::size_t end = text.find("] ");
+  return text.starts_with('[') && end < text.find(' ') ? text.substr(end + 2) : text;
 }
 
 }  // namespace
@@ -51,10 +51,9 @@ void agree(std::string_view room, const std::string& what, const std::optional<F
     host = unpacker.take_text();
   }
   const std::string others = more == 0 ? "" : fmt::format(" (and {} more rank(s) failed)", more);
-  throw Error(
-      failure.code,
-      fmt::format("[{}] {}: rank {} on {}: {}{}", room, what, first, host, without_room(failure.text, room), others),
-      true);
+  throw Error(failure.code,
+              fmt::format("[{}] {}: rank {} on {}: {}{}", room, what, first, host, without_room(failure.text), others),
+              true);
 }
 
 void together(std::string_view room, const std::string& what, Communicator& world, const std::function<void()>& work) {

@@ -133,10 +133,10 @@ Error error_of(const std::string& path, const std::vector<Answer>& hosts) {
       fmt::format("cannot read {} on {} of {} host(s): {} (docs/problems.md, \"A file cannot be read on some hosts\")",
                   path, failed.size(), hosts.size(), reason);
   if (2 * failed.size() <= hosts.size()) {
-    return {ExitCode::unhealthy, fmt::format("[checkpoints] {}{}", leave_out(failed), seen), true};
+    return {ExitCode::unhealthy, fmt::format("[files] {}{}", leave_out(failed), seen), true};
   }
-  if (refused) return {ExitCode::usage, fmt::format("[checkpoints] {}", seen), true};
-  return {ExitCode::internal, fmt::format("[checkpoints] {}; it is the file system", seen), true};
+  if (refused) return {ExitCode::usage, fmt::format("[files] {}", seen), true};
+  return {ExitCode::internal, fmt::format("[files] {}; it is the file system", seen), true};
 }
 
 enum class State : std::int32_t { ended, reading, failed };

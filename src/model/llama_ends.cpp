@@ -1,6 +1,6 @@
 // The two ends of the model in its passes: the embedding, and the head or what a stage without it hands on.
-#include "src/model/llama.h"
 #include "src/model/checked_tensors.h"
+#include "src/model/llama.h"
 #include "src/ops/embedding.h"
 #include "src/ops/norm.h"
 #include "src/ops/rows.h"

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/model/llama.h"
 #include "src/model/checked_tensors.h"
+#include "src/model/llama.h"
 
 namespace octet {
 

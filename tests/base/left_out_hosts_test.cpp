@@ -9,7 +9,7 @@ using Hosts = std::vector<std::string>;
 
 TEST(LeftOutHosts, AreFoundInTheMessageThatNamesThem) {
   for (const Hosts& hosts : {Hosts{"node-7"}, Hosts{"a", "b.cluster", "c-1"}}) {
-    EXPECT_EQ(left_out_hosts("rank 3 of 8 on a: [checkpoints] " + leave_out(hosts) + "cannot read /x: EIO"), hosts);
+    EXPECT_EQ(left_out_hosts("rank 3 of 8 on a: [files] " + leave_out(hosts) + "cannot read /x: EIO"), hosts);
   }
   EXPECT_EQ(left_out_hosts(leave_out({"a"}) + "cannot read"), Hosts{"a"});
 }

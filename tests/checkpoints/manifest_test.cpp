@@ -241,7 +241,7 @@ TEST_F(ManifestTest, APipeIsNone) {
     read_manifest(directory.path());
     FAIL() << "read a manifest of a pipe";
   } catch (const Error& e) {
-    EXPECT_EQ(std::string(e.what()), "[checkpoints] cannot read " + path + ": it is no regular file");
+    EXPECT_EQ(std::string(e.what()), "[files] cannot read " + path + ": it is no regular file");
     EXPECT_EQ(e.code(), ExitCode::usage);
   }
 }

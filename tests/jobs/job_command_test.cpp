@@ -48,13 +48,13 @@ class JobCommand : public testing::Test {
 
 TEST_F(JobCommand, LeavesOutTheHostsThatALaunchEndedOn) {
   EXPECT_HAS(before(), "hosts='n[1-2]'");
-  EXPECT_HAS(after("76 rank 1 on n1: [checkpoints] leave out hosts n2: cannot read /scratch/run on 1 of 2 host(s): "
+  EXPECT_HAS(after("76 rank 1 on n1: [files] leave out hosts n2: cannot read /scratch/run on 1 of 2 host(s): "
                    "Stale file handle"),
              "action=restart");
   const std::string second = before();
   EXPECT_HAS(second, "action=launch");
   EXPECT_HAS(second, "hosts='n[1,3]'");
-  EXPECT_HAS(after("76 rank 0 on n1: [checkpoints] leave out hosts n1: cannot read /scratch/run on 1 of 2 host(s): "
+  EXPECT_HAS(after("76 rank 0 on n1: [files] leave out hosts n1: cannot read /scratch/run on 1 of 2 host(s): "
                    "Input/output error"),
              "action=restart");
   const std::string third = before();
@@ -244,7 +244,7 @@ TEST_F(JobCommand, ManyJobsAtOnceLoseNoLine) {
 
 TEST_F(JobCommand, LeavesOutNobodyForWhatIsOfTheFileSystem) {
   before();
-  EXPECT_HAS(after("70 rank 0 on n1: [checkpoints] cannot read /scratch/run on 2 of 2 host(s): Stale file handle; it "
+  EXPECT_HAS(after("70 rank 0 on n1: [files] cannot read /scratch/run on 2 of 2 host(s): Stale file handle; it "
                    "is the file system"),
              "action=restart");
   EXPECT_HAS(before(), "hosts='n[1-2]'");

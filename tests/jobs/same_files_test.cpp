@@ -26,7 +26,7 @@ TEST(SameFiles, ARunDirectoryThatOneHostDoesNotHave) {
     SCOPED_TRACE(rank);
     const CommandResult r = train_with_lost(rank, "--train.steps 4 --run.dir " + run.directory + " " + data);
     EXPECT_EQ(r.exit_code, 70) << r.all();
-    EXPECT_HAS(r.err, "[checkpoints] cannot read " + run.directory);
+    EXPECT_HAS(r.err, "[files] cannot read " + run.directory);
     EXPECT_HAS(r.err, "is not there, where others see it");
     EXPECT_FALSE(fs::exists(workplace() / "elsewhere/runs")) << "nothing is begun in its place";
     EXPECT_EQ(steps_of(run), std::vector<std::int64_t>{2});
@@ -75,7 +75,7 @@ TEST(SameFiles, CheckpointsThatOneHostDoesNotSeeKeepTheirNames) {
     SCOPED_TRACE(fmt::format("rank {} without {}", rank, path));
     const CommandResult r = train_with_lost(rank, "--train.steps 4 --run.dir " + directory + " " + data);
     EXPECT_EQ(r.exit_code, 70) << r.all();
-    EXPECT_HAS(r.err, "[checkpoints] cannot read " + path);
+    EXPECT_HAS(r.err, "[files] cannot read " + path);
     EXPECT_EQ(r.err.find("DAMAGED"), std::string::npos) << r.err;
     EXPECT_EQ(names_in(folder), names);
   };

@@ -70,6 +70,11 @@ TEST(DryRunCommand, ShowsTheStagesOfAPipelineAndWhatTheyWaitFor) {
   EXPECT_TRUE(says(of_first, text.substr(fit - 12, 12))) << of_first;
 }
 
+TEST(DryRunCommand, ARunThatSavesNothingHasNoCheckpoints) {
+  const std::string text = dry(run_405b, {"--ranks", "512", "--gpu", "H100", "--checkpoint.interval", "off"});
+  EXPECT_TRUE(says(text, "\nno checkpoints: checkpoint.interval is off\n")) << text;
+}
+
 TEST(DryRunCommand, PrintsTheExampleOfTheDocumentation) {
   const std::string page = read_bytes(OCTET_SOURCE_DIR "/docs/dry-run.md");
   const std::string command =

@@ -76,9 +76,8 @@ void declare_machine(Schema& schema, RunConfig& c) {
   schema.section("cpu", "The CPU backend.");
   schema.add_choice("gemm", c.cpu.gemm)
       .help(
-          "Type to which operands of bf16 and float8 GEMMs, and of their attention, are widened. auto: by vendor and "
-          "features of the "
-          "processor.");
+          "Type to which operands of bf16 and float8 GEMMs are widened; with f32, attention in bf16 multiplies in fp32 "
+          "too. auto: by vendor and features of the processor.");
   schema.add("threads", c.cpu.threads)
       .unit("threads")
       .between(0, 4096)

@@ -49,7 +49,7 @@ constexpr auto names_of(CoreBinding) {
 }
 
 struct CpuConfig {
-  cpu::GemmInputChoice gemm = cpu::GemmInputChoice::automatic;  ///< of bf16 and fp8 GEMMs
+  cpu::GemmInputChoice gemm = cpu::GemmInputChoice::automatic;  ///< of bf16 and fp8 GEMMs, and bf16 attention
   std::int64_t threads = 0;  ///< OpenMP threads a rank; 0: OMP_NUM_THREADS, else cores / ranks on the node
   CoreBinding bind = CoreBinding::automatic;
 };
