@@ -1,10 +1,10 @@
 #include <limits>
-#include <memory>
 
 #include "kernels/cpu/attention_documents.h"
 #include "kernels/cpu/attention_onednn.h"
 #include "kernels/cpu/attention_packing.h"
 #include "kernels/cpu/attention_tiles.h"
+#include "kernels/cpu/attention_units.h"
 #include "kernels/cpu/cpu_kernels.h"
 
 namespace octet::cpu {
@@ -134,16 +134,11 @@ void backward(const AttentionBackward& args) {
   float* dk = v + s.batch * s.kv_heads * head_size;
   float* dv = dk + units * head_size;
   pack_keys<T>(s, args.k, args.v, k, v);
-#pragma omp parallel
-  {
-    const auto scratch = std::make_unique_for_overwrite<BackwardScratch>();
-#pragma omp for schedule(dynamic, 1)
-    for (std::int64_t u = 0; u < units; ++u) {
-      const std::int64_t keys = u / (s.heads / s.kv_heads) * head_size;
-      HeadBackward<T>(args, u / s.heads, u % s.heads, *scratch)
-          .run(k + keys, v + keys, dk + u * head_size, dv + u * head_size);
-    }
-  }
+  for_units<BackwardScratch>(units, [&](std::int64_t u, BackwardScratch& scratch) {
+    const std::int64_t keys = u / (s.heads / s.kv_heads) * head_size;
+    HeadBackward<T>(args, u / s.heads, u % s.heads, scratch)
+        .run(k + keys, v + keys, dk + u * head_size, dv + u * head_size);
+  });
   sum_parts<T>(s, dk, ln_2, args.dk);  // q carries scale · log2 e; dk wants scale
   sum_parts<T>(s, dv, 1.0f, args.dv);
 }

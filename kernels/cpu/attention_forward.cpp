@@ -1,11 +1,11 @@
 #include <cmath>
 #include <limits>
-#include <memory>
 
 #include "kernels/cpu/attention_documents.h"
 #include "kernels/cpu/attention_onednn.h"
 #include "kernels/cpu/attention_packing.h"
 #include "kernels/cpu/attention_tiles.h"
+#include "kernels/cpu/attention_units.h"
 #include "kernels/cpu/cpu_kernels.h"
 
 namespace octet::cpu {
@@ -113,19 +113,14 @@ void forward(const AttentionForward& args) {
   float* v = k + s.batch * s.kv_heads * packing.head_size();
   pack_keys<T>(s, args.k, args.v, k, v);
   const std::int64_t units = s.batch * s.heads * packing.tiles;
-#pragma omp parallel
-  {
-    const auto scratch = std::make_unique_for_overwrite<ForwardScratch>();
-    // Neighbouring units share K and V in the cache; within a head the longest rows come first.
-#pragma omp for schedule(dynamic, 1)
-    for (std::int64_t u = 0; u < units; ++u) {
-      const std::int64_t query_tile = packing.tiles - 1 - u % packing.tiles;
-      const std::int64_t head = u / packing.tiles % s.heads, batch = u / packing.tiles / s.heads;
-      const std::int64_t kv_head = batch * s.kv_heads + head / (s.heads / s.kv_heads);
-      const std::int64_t keys = kv_head * packing.head_size();
-      forward_tile<T>(args, k + keys, v + keys, batch, head, query_tile, *scratch);
-    }
-  }
+  // Neighbouring units share K and V in the cache; within a head the longest rows come first.
+  for_units<ForwardScratch>(units, [&](std::int64_t u, ForwardScratch& scratch) {
+    const std::int64_t query_tile = packing.tiles - 1 - u % packing.tiles;
+    const std::int64_t head = u / packing.tiles % s.heads, batch = u / packing.tiles / s.heads;
+    const std::int64_t kv_head = batch * s.kv_heads + head / (s.heads / s.kv_heads);
+    const std::int64_t keys = kv_head * packing.head_size();
+    forward_tile<T>(args, k + keys, v + keys, batch, head, query_tile, scratch);
+  });
 }
 
 }  // namespace
