@@ -22,13 +22,16 @@ import glob, os, sys, time
 run = sys.argv[sys.argv.index("--run.dir") + 1]
 os.makedirs(run, exist_ok=True)
 open(f"{run}/rank-{os.getpid()}", "w")
-open(f"{run}/metrics.jsonl", "a").write("a step")
 def alive(pid):
     try:
         return open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] not in "TZ"
     except FileNotFoundError:
         return False
-while len(glob.glob(f"{run}/rank-*")) < 2 or all(alive(name.rsplit("-", 1)[1]) for name in glob.glob(f"{run}/rank-*")):
+ranks = lambda: glob.glob(f"{run}/rank-*")
+while len(ranks()) < 2:  # a step needs both
+    time.sleep(0.05)
+open(f"{run}/metrics.jsonl", "a").write("a step")
+while all(alive(name.rsplit("-", 1)[1]) for name in ranks()):
     time.sleep(0.05)
 time.sleep(float(os.environ.get("LIVES_ON", 0)))
 """
