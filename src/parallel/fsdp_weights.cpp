@@ -1,52 +1,10 @@
 #include "src/parallel/fsdp_weights.h"
 
-#include <algorithm>
-
 #include "src/base/round_up.h"
 #include "src/parallel/poison.h"
 #include "src/profile/scopes.h"
 
 namespace octet {
-namespace {
-
-constexpr std::int64_t alignment = 256;
-
-std::int64_t aligned(std::int64_t bytes) {
-  return round_up(bytes, alignment);
-}
-
-/// A whole fp32 weight of a group of one is the master itself.
-bool is_master(const ParameterSpec& p, int shards, const FsdpOptions& options) {
-  return !exchanges(shards, options) && p.gathered == DType::f32;
-}
-
-std::int64_t cast_after_bytes(const ParameterSpec& p, int shards) {
-  return aligned(Shard::of(p.shape, 0, shards).padded_elements() * shards * size_of(DType::bf16));
-}
-
-std::int64_t gathered_bytes(const ParameterSpec& p, int shards, const FsdpOptions& options) {
-  if (is_master(p, shards, options)) return 0;
-  return aligned(Shard::of(p.shape, 0, shards).padded_elements() * shards * size_of(p.gathered));
-}
-
-std::vector<std::int64_t> unit_bytes(const ParameterList& list, int shards, const FsdpOptions& options) {
-  std::vector<std::int64_t> bytes(list.units.size(), 0);
-  for (const ParameterSpec& p : list.parameters) {
-    bytes[static_cast<std::size_t>(p.unit)] += gathered_bytes(p, shards, options);
-  }
-  return bytes;
-}
-
-std::vector<std::int64_t> cast_after_bytes(const ParameterList& list, int shards, const FsdpOptions& options) {
-  std::vector<std::int64_t> bytes(list.units.size(), 0);
-  for (const ParameterSpec& p : list.parameters) {
-    if (options.float8_all_gather || !is_float8(p.gathered)) continue;
-    bytes[static_cast<std::size_t>(p.unit)] += cast_after_bytes(p, shards);
-  }
-  return bytes;
-}
-
-}  // namespace
 
 FsdpWeights::FsdpWeights(const ParameterList& list, const ShardedBuffer& master, WeightScales& scales,
                          Communicator& shard_group, Communicator& tp_group, Stream& stream, FsdpOptions options,
@@ -62,14 +20,12 @@ FsdpWeights::FsdpWeights(const ParameterList& list, const ShardedBuffer& master,
       options_(options),
       updates_(updates),
       passed_(stream.device().make_event()),
-      unit_bytes_(unit_bytes(list, shard_group.size(), options)),
-      cast_after_bytes_(cast_after_bytes(list, shard_group.size(), options)),
+      layout_(list, shard_group.size(), options),
       schedule_(options.zero == Zero::three),
       pool_(shard_group.memory(), Purpose::gathered),
       units_(list.units.size()) {
   if (exchanges(shard_group.size(), options) && shard_group.size() == 1) {
-    staging_ =
-        Buffer(stream.device(), std::ranges::max(unit_bytes_) + std::ranges::max(cast_after_bytes_), Purpose::gathered);
+    staging_ = Buffer(stream.device(), layout_.largest_unit(), Purpose::gathered);
   }
   for (Unit& unit : units_) unit.ready = stream.device().make_event();
 }
@@ -106,14 +62,14 @@ std::span<const Tensor> FsdpWeights::transposed(int index) {
 
 void FsdpWeights::place_transposed(Unit& unit) {
   std::int64_t bytes = 0;
-  for (const Tensor& w : unit.tensors) bytes += is_float8(w.dtype) ? aligned(w.bytes()) : 0;
+  for (const Tensor& w : unit.tensors) bytes += is_float8(w.dtype) ? round_up(w.bytes(), place_alignment) : 0;
   if (unit.transposed_buffer.empty()) unit.transposed_buffer = Buffer(stream_.device(), bytes, Purpose::gathered);
   char* place = unit.transposed_buffer.as<char>();
   for (const Tensor& w : unit.tensors) {
     Tensor& copy = unit.transposed.emplace_back();
     if (!is_float8(w.dtype)) continue;
     copy = {place, w.dtype, {w.shape[1], w.shape[0]}, w.inverse_scale};
-    place += aligned(w.bytes());
+    place += round_up(w.bytes(), place_alignment);
   }
 }
 
@@ -133,7 +89,7 @@ std::vector<void*> FsdpWeights::places_of_update(int index) const {
   const std::size_t first = list_.range(index).first;
   std::vector<void*> places;
   for (std::size_t i = 0; i < unit.tensors.size(); ++i) {
-    const bool master = is_master(list_.parameters[first + i], group_.size(), options_);
+    const bool master = layout_.is_master(first + i);
     if (!master && unit.tensors[i].dtype != DType::bf16) return {};
     places.push_back(master ? nullptr : unit.tensors[i].data);
   }
@@ -161,7 +117,7 @@ void FsdpWeights::start_gather(int index) {
     if (updates_ != nullptr) updates_->await(static_cast<std::size_t>(index), gathers_);  // it may have written there
     return;
   }
-  unit.buffer = pool_.acquire(unit_bytes_[static_cast<std::size_t>(index)]);
+  unit.buffer = pool_.acquire(layout_.bytes(index));
   if (overlaps()) {
     stream_.record(*passed_);
     gathers_.wait(*passed_);
@@ -183,12 +139,10 @@ void FsdpWeights::finish_gather(int index) {
 void FsdpWeights::cast_after_gather(int index, Unit& unit) {
   const UnitScope scope(list_.units[static_cast<std::size_t>(index)]);  // for traces and the watchdog
   const auto [first, last] = list_.range(index);
-  char* place = unit.high.as<char>();
   for (std::size_t i = first; i < last; ++i) {
-    const ParameterSpec& p = list_.parameters[i];
-    if (!is_float8(p.gathered)) continue;
-    cast_gathered(i, {place, DType::bf16, p.shape, nullptr}, unit.tensors[i - first]);
-    place += cast_after_bytes(p, group_.size());
+    if (!layout_.cast_after(i)) continue;
+    const Tensor high{unit.high.as<char>() + layout_.bf16_offset(i), DType::bf16, list_.parameters[i].shape, nullptr};
+    cast_gathered(i, high, unit.tensors[i - first]);
   }
   unit.high = {};
   unit.needs_cast = false;
@@ -197,45 +151,33 @@ void FsdpWeights::cast_after_gather(int index, Unit& unit) {
 void FsdpWeights::gather_parameters(int index, Unit& unit) {
   const UnitScope scope(list_.units[static_cast<std::size_t>(index)]);  // for traces and the watchdog
   const auto [first, last] = list_.range(index);
-  const int shards = group_.size();
   place_tensors(first, last, unit);
   if (casts_both_forms()) place_transposed(unit);
-  unit.high = Buffer(stream_.device(), cast_after_bytes_[static_cast<std::size_t>(index)], Purpose::gathered);
+  unit.high = Buffer(stream_.device(), layout_.bf16_bytes(index), Purpose::gathered);
   unit.needs_cast = !unit.high.empty();
-  char* high_place = unit.high.as<char>();
-  char* staged = staging_.as<char>();  // the stream is done with the last unit's when it comes to this one's
 
   group_.group_begin();
   for (std::size_t i = first; i < last; ++i) {
-    const ParameterSpec& p = list_.parameters[i];
-    if (is_master(p, shards, options_)) continue;
-    const bool cast_after = is_float8(p.gathered) && !options_.float8_all_gather;
-    const DType travels = cast_after ? DType::bf16 : p.gathered;
+    if (layout_.is_master(i)) continue;
+    const DType travels = layout_.travels(i);
     const std::int64_t piece = master_.layout().shard(i).padded_elements();
-    void* whole = unit.tensors[i - first].data;
-    if (cast_after) {
-      whole = high_place;
-      high_place += cast_after_bytes(p, shards);
-    }
-    void* mine = static_cast<char*>(whole) + group_.rank() * piece * size_of(travels);
-    if (!staging_.empty()) {
-      mine = staged;
-      staged += aligned(piece * size_of(travels));
-    }
+    char* const whole = layout_.cast_after(i) ? unit.high.as<char>() + layout_.bf16_offset(i)
+                                              : unit.buffer.as<char>() + layout_.offset(i);
+    char* mine = whole + group_.rank() * piece * size_of(travels);
+    // The stream is done with the last unit's staged pieces when it comes to this one's.
+    if (!staging_.empty()) mine = staging_.as<char>() + layout_.staging_offset(i);
     cast_piece(i, travels, mine, unit.transposed.empty() ? nullptr : unit.transposed[i - first].data);
-    if (exchanges(shards, options_)) group_.all_gather(mine, whole, piece, travels);
+    if (exchanges(group_.size(), options_)) group_.all_gather(mine, whole, piece, travels);
   }
   group_.group_end();
 }
 
 void FsdpWeights::place_tensors(std::size_t first, std::size_t last, Unit& unit) {
   unit.tensors.clear();
-  char* place = unit.buffer.as<char>();
   for (std::size_t i = first; i < last; ++i) {
     const ParameterSpec& p = list_.parameters[i];
-    void* const data = is_master(p, group_.size(), options_) ? static_cast<void*>(master_.data(i)) : place;
+    void* const data = layout_.is_master(i) ? master_.piece(i) : unit.buffer.as<std::byte>() + layout_.offset(i);
     unit.tensors.push_back({data, p.gathered, p.shape, scales_.inverse(i)});
-    place += gathered_bytes(p, group_.size(), options_);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "src/parallel/gather_schedule.h"
 #include "src/parallel/parallel_config.h"
 #include "src/parallel/update_events.h"
+#include "src/parallel/weight_layout.h"
 #include "src/parallel/weight_provider.h"
 #include "src/parallel/weight_scales.h"
 
@@ -87,10 +88,9 @@ class FsdpWeights final : public WeightProvider {
   Stream& gathers_;  ///< the group's
   const KernelTable& kernels_;
   FsdpOptions options_;
-  UpdateEvents* updates_;                       ///< null: the model's stream updates the masters
-  std::unique_ptr<Event> passed_;               ///< what the model's stream was given before a gather
-  std::vector<std::int64_t> unit_bytes_;        ///< of each unit while it is gathered
-  std::vector<std::int64_t> cast_after_bytes_;  ///< of its bf16 forms, while it is gathered without fp8 all-gather
+  UpdateEvents* updates_;          ///< null: the model's stream updates the masters
+  std::unique_ptr<Event> passed_;  ///< what the model's stream was given before a gather
+  WeightLayout layout_;
   GatherSchedule schedule_;
   BufferPool pool_;
   Buffer staging_;  ///< from which a group of one gathers; a larger one has its own piece in its place already

@@ -17,7 +17,6 @@ GradientLayout::GradientLayout(const ParameterList& list, int shards, const Fsdp
     : places_(list.parameters.size()), units_(list.units.size()) {
   for (std::size_t i = 0; i < places_.size(); ++i) places_[i].dtype = gradient_dtype(list.parameters[i], options);
   if (!exchanges(shards, options)) return;
-  constexpr std::int64_t alignment = 256;
   for (const DType dtype : {DType::f32, DType::bf16}) {
     for (std::size_t i = 0; i < places_.size(); ++i) {
       Place& place = places_[i];
@@ -26,7 +25,7 @@ GradientLayout::GradientLayout(const ParameterList& list, int shards, const Fsdp
       Unit& unit = units_[static_cast<std::size_t>(p.unit)];
       const std::int64_t bytes = Shard::of(p.shape, 0, shards).padded_elements() * shards * size_of(dtype);
       place.offset = unit.bytes;
-      place.bytes = round_up(bytes, alignment);
+      place.bytes = round_up(bytes, place_alignment);
       unit.bytes += place.bytes;
       if (dtype == DType::f32) unit.fp32 += place.bytes;
     }

@@ -11,7 +11,7 @@
 namespace octet {
 
 ShardLayout::ShardLayout(const ParameterList& list, int rank, int ranks) : ranks_(ranks) {
-  constexpr std::int64_t alignment = 64;  // elements: 256 bytes
+  constexpr std::int64_t alignment = place_alignment / size_of(DType::f32);  // elements
   for (const ParameterSpec& p : list.parameters) {
     shards_.push_back(Shard::of(p.global, p.cut, rank, ranks));
     offsets_.push_back(elements_);
@@ -25,12 +25,11 @@ ShardedBuffer::ShardedBuffer(const ShardLayout& layout, MemorySource& source, St
 ShardedBuffer::ShardedBuffer(const ShardLayout& layout, MemorySource& source, Stream& stream, Purpose purpose,
                              std::vector<DType> dtypes)
     : layout_(&layout), dtypes_(std::move(dtypes)) {
-  constexpr std::int64_t alignment = 256;
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < layout.size(); ++i) {
     offsets_.push_back(bytes);
     const std::int64_t piece = layout.shard(i).padded_elements() * size_of(dtypes_.at(i));
-    bytes += round_up(piece, alignment);
+    bytes += round_up(piece, place_alignment);
   }
   buffer_ = Buffer(source, bytes, purpose);
   stream.device().zero(buffer_.data(), buffer_.bytes(), stream);

@@ -6,6 +6,9 @@
 
 namespace octet {
 
+/// Bytes: each piece of a parameter, and each whole one, begins at a multiple of it, where any kernel may read it.
+constexpr std::int64_t place_alignment = 256;
+
 /// Part `index` of `count`.
 struct Part {
   int index = 0;
