@@ -44,8 +44,8 @@ struct Gemm {
   /// fp8 by Hopper's arithmetic: sums are never promoted to fp32. No effect on other operands, nor where the CPU sums
   /// in fp32.
   bool fast_accumulate = false;
-  /// fp8 on the CPU: the sums of Hopper's tensor cores, bit for bit (kernels/cpu/hopper_multiply.h), instead of fp32.
-  /// No effect on other operands, nor on a GPU, which has its own.
+  /// fp8 on the CPU: the sums of Hopper's tensor cores, bit for bit (kernels/cpu/gemm/hopper_multiply.h), instead of
+  /// fp32. No effect on other operands, nor on a GPU, which has its own.
   bool emulate_hopper = false;
   /// How many multiprocessors of a GPU the algorithm is chosen for, where other work has the rest; 0 means all. The CPU
   /// has no use for it.

@@ -12,7 +12,7 @@
 #include <memory>
 #include <utility>
 
-#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/host/libraries.h"
 #include "src/base/error.h"
 #include "src/device/cuda/check.h"
 #include "src/device/cuda/dynamic_library.h"

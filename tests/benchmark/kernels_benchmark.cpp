@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/gemm_input.h"
-#include "kernels/cpu/multiply.h"
+#include "kernels/cpu/gemm/gemm_input.h"
+#include "kernels/cpu/gemm/multiply.h"
 #include "kernels/scale_layout.h"
 
 namespace octet {

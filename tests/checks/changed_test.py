@@ -28,7 +28,7 @@ class Changed(unittest.TestCase):
             self.assertEqual(programs(path), set(TESTS), path)
 
     def test_a_room_is_in_the_programs_that_link_it(self):
-        kernels = programs("kernels/cpu/gemm.cpp")
+        kernels = programs("kernels/cpu/gemm/gemm.cpp")
         self.assertLessEqual({"kernels", "ops", "model", "parallel", "train", "equivalence", "checkpoints"}, kernels)
         self.assertFalse({"base", "device", "tuning", "cluster", "report", "data"} & kernels)
         self.assertLessEqual({"tuning"}, programs("src/tuning/topology/places.cpp"))
@@ -56,9 +56,9 @@ class Changed(unittest.TestCase):
                 self.assertEqual(changed.base_commit(), expected, (base, hours))
 
     def test_device_code_is_what_sources_for_gpus_include(self):
-        self.assertLessEqual({"kernels/cuda/rope.cu", "kernels/cuda/cluster.h", "kernels/rope.h", "src/base/float8.h",
+        self.assertLessEqual({"kernels/cuda/layers/rope.cu", "kernels/cuda/host/cluster.h", "kernels/rope.h", "src/base/float8.h",
                               "cmake/cuda.cmake", "jobs/install-cuda.sh"}, changed.device_code())
-        self.assertFalse({"kernels/cuda/cluster.cpp", "kernels/cuda/gemm_plans.h", "tests/gpu/rope_test.cpp"}
+        self.assertFalse({"kernels/cuda/host/cluster.cpp", "kernels/cuda/gemm/gemm_plans.h", "tests/gpu/rope_test.cpp"}
                          & changed.device_code())
 
     def test_readers_are_fuzzed_where_they_or_their_room_changed(self):
@@ -72,7 +72,7 @@ class Changed(unittest.TestCase):
         self.assertLessEqual({"base", "train"}, fuzzed("cmake/rooms.cmake"))
         self.assertLessEqual({"base", "train"}, fuzzed("tests/fuzz/targets.cmake"))
         self.assertFalse(fuzzed("tests/CMakeLists.txt"))
-        self.assertEqual(fuzzed("kernels/cpu/gemm.cpp", "src/ops/linear.cpp", "docs/numerics.md"), set())
+        self.assertEqual(fuzzed("kernels/cpu/gemm/gemm.cpp", "src/ops/linear.cpp", "docs/numerics.md"), set())
         self.assertLessEqual({"base", "report", "train", "tuning"}, fuzzed("tests/fuzz/main.cpp"))
 
     def test_tests_are_of_their_own_program_and_of_those_that_include_them(self):
@@ -83,7 +83,7 @@ class Changed(unittest.TestCase):
 
     def test_programs_of_the_cuda_build_are_known_too(self):
         self.assertLessEqual({"nccl", "comm"}, programs("src/comm/nccl/nccl_api.cpp"))
-        self.assertLessEqual({"cuda", "gpu"}, programs("kernels/cuda/cast.cu"))
+        self.assertLessEqual({"cuda", "gpu"}, programs("kernels/cuda/float8/cast.cu"))
 
     def test_where_nothing_counts_nothing_is_printed(self):
         for kind in ("fuzz", "own", "tests"):

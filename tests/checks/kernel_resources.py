@@ -3,7 +3,7 @@
 the code the dynamic shared memory of its launches and its block, which give the warps that a multiprocessor can hold.
 
 Usage: tests/checks/kernel_resources.py [--check] [BUILD_FOLDER]      default build/cuda; it must be configured
-Compiles each kernels/cuda/*.cu with the build's own command for sm_90a alone and writes docs/kernel-resources.md. In a
+Compiles each .cu file of kernels/cuda with the build's own command for sm_90a alone and writes docs/kernel-resources.md. In a
 build with CMAKE_CUDA_FLAGS=-Xptxas=-v ccache has done it already.
 --check writes nothing: it fails when a kernel spills or has a stack frame, and when the committed page is not what
 would be written (under another release of nvcc, whose figures differ, only spills are looked at).
@@ -115,7 +115,7 @@ def without_arguments(name):
 
 def dynamic_shared(text):
     """{kernel: expression} of the launches in a source that ask for dynamic shared memory, and "" for the kernels that
-    use as much as the launch works out from the shape (kernels/cuda/shared_memory.cuh)."""
+    use as much as the launch works out from the shape (kernels/cuda/device/shared_memory.cuh)."""
     found = {}
     for definition in text.split("__global__ void")[1:]:
         if "dynamic_shared<" in definition:
@@ -158,7 +158,7 @@ def add_dynamic_shared(rows, nvcc):
         parts = re.fullmatch(r"(.*<.*, |.*<)(\d+)>", name), re.fullmatch(r"(\w+)<D>", size)
         if not all(parts):
             raise RuntimeError(f"{file}: {name}: dynamic shared memory {size}: expected NAME<D>, D the kernel's last argument")
-        headers = re.findall(r'#include "(kernels/cuda/\w+\.cuh)"', text)
+        headers = re.findall(r'#include "(kernels/cuda/[\w/]+\.cuh)"', text)
         wanted[f"{parts[1][1]}<{parts[0][2]}>"] = headers
         k["dynamic"] = f"{parts[1][1]}<{parts[0][2]}>"
     values = evaluate(wanted, nvcc) if wanted else {}
@@ -191,7 +191,7 @@ def constants_of(text, folder=ROOT):
         for part in top_level_parts(declared):
             name, _, value = part.partition(" = ")
             found[name] = value
-    for header in re.findall(r'#include "(kernels/cuda/\w+\.cuh?)"', text):
+    for header in re.findall(r'#include "(kernels/cuda/[\w/]+\.cuh?)"', text):
         with open(os.path.join(folder, header), encoding="utf-8") as file:
             found = constants_of(file.read(), folder) | found
     return found
@@ -265,7 +265,7 @@ def measure(build):
     with open(database, encoding="utf-8") as file:
         entries = [e for e in json.load(file) if re.search(r"/kernels/cuda/.+\.cu$", e["file"])]
     if not entries:
-        sys.exit(f"{database} has no kernels/cuda/*.cu: is it a build with CUDA?")
+        sys.exit(f"{database} has no .cu file of kernels/cuda: is it a build with CUDA?")
     commands = commands_of(build)
     entries = [as_built(e, commands) for e in sorted(entries, key=lambda e: e["file"])]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -53,7 +53,7 @@ INTERFACES = {
     "src/parallel/weight_provider.h": "model",
     "src/parallel/gradient_sink.h": "model",
     "src/parallel/parameter.h": "model",
-    "kernels/cpu/gemm_input.h": "train",  # the choice of the GEMM's input type, which the run logs
+    "kernels/cpu/gemm/gemm_input.h": "train",  # the choice of the GEMM's input type, which the run logs
 }
 # For that, these headers keep to less than their room may: what they may include.
 PURE = {
@@ -61,8 +61,8 @@ PURE = {
     "src/parallel/gradient_sink.h": "tensor ops",
     "src/parallel/parameter.h": "tensor ops",
 }
-# Rooms that have folders with an order: room -> folder -> folders that it may include, transitive too. Every file of such
-# a room stands in one of them.
+# Places whose folders have an order: place -> folder -> folders that it may include, transitive too. Every file of such a
+# place stands in one of them.
 FOLDERS = {
     "checkpoints": {
         "format": "",
@@ -71,7 +71,7 @@ FOLDERS = {
         "tools": "restore",
         "hugging_face": "tools",
     },
-    "train": {
+    "src/train": {
         "options": "",
         "step": "options",
         "plan": "step",
@@ -79,7 +79,26 @@ FOLDERS = {
         "start": "plan",
         "run": "start health",
     },
+    "kernels/cpu": {
+        "parts": "",  # what loops are made of
+        "gemm": "parts",
+        "attention": "gemm",
+        "float8": "parts",
+        "layers": "parts",
+        "update": "parts",
+    },
+    "kernels/cuda": {
+        "host": "",  # what launches kernels, and loads NVIDIA's libraries
+        "device": "host",  # what kernels are made of
+        "gemm": "device",
+        "attention": "gemm",
+        "float8": "device",
+        "layers": "device",
+        "update": "device",
+    },
 }
+# Beside those folders: what fills the table of kernels from all of them.
+BESIDE_FOLDERS = ["kernels/cpu/cpu_kernels.h", "kernels/cpu/table.cpp", "kernels/cuda/cuda_kernels.h", "kernels/cuda/table.cpp"]
 # Folders for their own room alone (and the tests).
 PRIVATE = ["kernels/cpu/", "kernels/cuda/", "kernels/no_cuda/"]
 # Rooms that ask the ops, which check shapes, and call no kernel themselves.
@@ -162,19 +181,24 @@ def room_of(path):
     return parts[1] if parts[0] == "src" and len(parts) > 2 and parts[1] in ROOMS else None
 
 
-def folder_of(path, room):
-    """Folder of a file of the room; None for one that stands beside the folders."""
-    *folders, _ = path.split("/")
-    folders = folders[folders.index(room) + 1:]
-    return folders[0] if folders and folders[0] in FOLDERS[room] else None
+def folder_of(path):
+    """(place with an order of folders, folder of it) of a file; the folder is None for one that stands beside the folders,
+    and both are where no folders have an order."""
+    for place, folders in FOLDERS.items():
+        if path.startswith(place + "/"):
+            folder = path[len(place) + 1:].split("/")[0]
+            return place, folder if folder in folders else None
+    return None, None
 
 
-def judge_folder(path, room, target):
-    """Why the file `path` may not include "target" of its own room, for the order of the room's folders."""
-    folder, other = folder_of(path, room), folder_of(target, room)
-    if folder is None or other is None or other == folder or other in reach(FOLDERS[room][folder], FOLDERS[room]):
+def judge_folder(path, target):
+    """Why the file `path` may not include "target", for the order of the folders of a place where both stand."""
+    (place, folder), (other_place, other) = folder_of(path), folder_of(target)
+    if place != other_place or folder is None or other is None:
         return None
-    return f"is in {room}/{other}, which {room}/{folder} may not include"
+    if other == folder or other in reach(FOLDERS[place][folder], FOLDERS[place]):
+        return None
+    return f"is in {place}/{other}, which {place}/{folder} may not include"
 
 
 def judge_own(path, room, target):
@@ -191,9 +215,9 @@ def judge_own(path, room, target):
         return None
     if any(target.startswith(folder) for folder in PRIVATE) and room not in (other, "tests"):
         return f"is private to {other}"
-    if other == room and room in FOLDERS:
-        return judge_folder(path, room, target)
-    if other == room or other in reach(ALLOWED[room], ALLOWED):
+    if other == room:
+        return judge_folder(path, target)
+    if other in reach(ALLOWED[room], ALLOWED):
         return None
     return f"is in {other}, which {room} may not include"
 
@@ -215,8 +239,9 @@ def check_file(root, path):
     if room is None:
         return [f"{path}: is in no room of the table"]
     problems = []
-    if room in FOLDERS and folder_of(path, room) is None:
-        problems.append(f"{path}: is in none of the folders of src/{room} ({', '.join(FOLDERS[room])})")
+    place, folder = folder_of(path)
+    if place and folder is None and path not in BESIDE_FOLDERS:
+        problems.append(f"{path}: is in none of the folders of {place} ({', '.join(FOLDERS[place])})")
     if path.endswith((".h", ".hpp", ".cuh")) and not re.search(r"^#pragma once$", text, re.MULTILINE):
         problems.append(f"{path}: has no #pragma once")
     for match in INCLUDE.finditer(text):

@@ -23,11 +23,11 @@ CLEAN = {
     "src/train/run/loop.cpp": '#include "src/model/llama.h"\n#include "src/optim/adamw.h"\n#include "src/data/store.h"\n',
     "src/model/llama.h": "#pragma once\n",
     "kernels/adamw.h": '#pragma once\n#include "src/device/device.h"\n',
-    "kernels/cpu/gemm.cpp": '#include <oneapi/dnnl/dnnl.hpp>\n#include "kernels/cpu/gemm_plan.h"\n',
-    "kernels/cpu/gemm_plan.h": "#pragma once\n",
+    "kernels/cpu/gemm/gemm.cpp": '#include <oneapi/dnnl/dnnl.hpp>\n#include "kernels/cpu/gemm/gemm_plan.h"\n',
+    "kernels/cpu/gemm/gemm_plan.h": "#pragma once\n",
     "jobs/octet_train.cpp": '#include "src/train/run/loop.h"\n#include "src/comm/communicator.h"\n',
     "src/train/run/loop.h": "#pragma once\n",
-    "tests/comm/ring_test.cpp": '#include <gtest/gtest.h>\n#include <mpi.h>\n#include "kernels/cpu/gemm_plan.h"\n',
+    "tests/comm/ring_test.cpp": '#include <gtest/gtest.h>\n#include <mpi.h>\n#include "kernels/cpu/gemm/gemm_plan.h"\n',
 }
 
 # file, text, what the message must say
@@ -35,7 +35,7 @@ PLANTED = [
     ("src/base/a.cpp", '#include "src/device/device.h"\n', "is in device, which base may not include"),
     ("src/tensor/a.cpp", '#include "src/ops/linear.h"\n', "is in ops, which tensor may not include"),
     ("kernels/a.cpp", '#include "src/tensor/tensor.h"\n', "is in tensor, which kernels may not include"),
-    ("kernels/cpu/a.cpp", '#include "src/model/llama.h"\n', "is in model, which kernels may not include"),
+    ("kernels/cpu/gemm/a.cpp", '#include "src/model/llama.h"\n', "is in model, which kernels may not include"),
     ("src/ops/a.cpp", '#include "src/comm/communicator.h"\n', "is in comm, which ops may not include"),
     ("src/comm/a.cpp", '#include "src/ops/linear.h"\n', "is in ops, which comm may not include"),
     ("src/model/a.cpp", '#include "src/parallel/fsdp.h"\n', "is in parallel, which model may not include"),
@@ -50,11 +50,14 @@ PLANTED = [
     ("src/train/run/a.cpp", '#include "jobs/program.h"\n', "is in jobs, which train may not include"),
     ("src/tuning/a.cpp", '#include "src/train/run/loop.h"\n', "is in train, which tuning may not include"),
     ("src/train/options/a.h", '#pragma once\n#include "src/train/run/loop.h"\n',
-     "is in train/run, which train/options may not include"),
-    ("src/train/step/a.cpp", '#include "src/train/run/loop.h"\n', "is in train/run, which train/step may not include"),
+     "is in src/train/run, which src/train/options may not include"),
+    ("src/train/step/a.cpp", '#include "src/train/run/loop.h"\n', "is in src/train/run, which src/train/step may not include"),
     ("src/train/a.h", "#pragma once\n", "is in none of the folders of src/train"),
+    ("kernels/cpu/layers/a.cpp", '#include "kernels/cpu/gemm/gemm_plan.h"\n',
+     "is in kernels/cpu/gemm, which kernels/cpu/layers may not include"),
+    ("kernels/cuda/b.cu", "", "is in none of the folders of kernels/cuda"),
     ("jobs/a.cpp", '#include "tests/support/a.h"\n', "is in tests, which jobs may not include"),
-    ("src/train/run/b.cpp", '#include "kernels/cpu/gemm_plan.h"\n', "is private to kernels"),
+    ("src/train/run/b.cpp", '#include "kernels/cpu/gemm/gemm_plan.h"\n', "is private to kernels"),
     ("src/parallel/weight_provider.h", '#pragma once\n#include "src/comm/communicator.h"\n', "interface header"),
     ("src/parallel/gradient_sink.h", '#pragma once\n#include "src/parallel/fsdp.h"\n', "interface header"),
     ("src/comm/b.cpp", '#include "communicator.h"\n', "is not written from the repository root"),
@@ -147,7 +150,7 @@ const char* url = "https://gone.h";  // "it's" gone.cpp.
         root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
         place = lambda room: room if room in rooms.OUTSIDE_SRC else f"src/{room}"
         folders = [place(room) for room in rooms.ROOMS]
-        folders += [f"{place(room)}/{folder}" for room, below in rooms.FOLDERS.items() for folder in below]
+        folders += [f"{place}/{folder}" for place, below in rooms.FOLDERS.items() for folder in below]
         self.assertEqual([folder for folder in folders if not os.path.isdir(os.path.join(root, folder))], [])
 
 

@@ -1,13 +1,13 @@
 // Which of cuDNN's plans is taken for attention, against a stand-in for the library: what is built, what is timed, what
 // a choice of before does.
-#include "kernels/cuda/attention_plan.h"
+#include "kernels/cuda/attention/attention_plan.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
 
-#include "kernels/cuda/document_plans.h"
+#include "kernels/cuda/attention/document_plans.h"
 #include "kernels/cuda_settings.h"
 #include "src/base/error.h"
 #include "src/base/log.h"

@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <tuple>
 
-#include "kernels/cuda/attention_fallback.h"
-#include "kernels/cuda/attention_plan.h"
+#include "kernels/cuda/attention/attention_fallback.h"
+#include "kernels/cuda/attention/attention_plan.h"
 #include "kernels/cuda/cuda_kernels.h"
-#include "kernels/cuda/cudnn_loading.h"
-#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/host/cudnn_loading.h"
+#include "kernels/cuda/host/libraries.h"
 #include "src/base/log.h"
 #include "src/train/options/model_file.h"
 

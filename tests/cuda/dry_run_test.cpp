@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "kernels/cuda/gemm_problem.h"
+#include "kernels/cuda/gemm/gemm_problem.h"
 #include "kernels/cuda_settings.h"
 #include "kernels/gemm_timing.h"
 #include "src/train/options/model_file.h"

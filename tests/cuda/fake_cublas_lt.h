@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/cuda/cublas_lt.h"
+#include "kernels/cuda/host/cublas_lt.h"
 #include "tests/cuda/cublas_lt_rules.h"
 
 namespace octet::cuda_test {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "kernels/cuda/gemm_problem.h"
+#include "kernels/cuda/gemm/gemm_problem.h"
 #include "src/base/error.h"
 
 namespace octet::cuda_test {

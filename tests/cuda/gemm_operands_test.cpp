@@ -1,6 +1,6 @@
 // What stands for a run's values while algorithms are timed: made by the host alone, so that it is tested without a
 // GPU.
-#include "kernels/cuda/gemm_operands.h"
+#include "kernels/cuda/gemm/gemm_operands.h"
 
 #include <gtest/gtest.h>
 

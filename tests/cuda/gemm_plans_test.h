@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/gemm_plans.h"
+#include "kernels/cuda/gemm/gemm_plans.h"
 #include "tests/cuda/fake_cublas_lt.h"
 #include "tests/cuda/gemm_arguments.h"
 

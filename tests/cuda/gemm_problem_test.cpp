@@ -1,5 +1,5 @@
 // What a GEMM is refused for, and what it looks like to cuBLASLt. No library and no device.
-#include "kernels/cuda/gemm_problem.h"
+#include "kernels/cuda/gemm/gemm_problem.h"
 
 #include <set>
 

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <regex>
 
-#include "kernels/cuda/cublas_lt.h"
+#include "kernels/cuda/host/cublas_lt.h"
 #include "src/base/error.h"
 #include "src/device/cuda/dynamic_library.h"
 #include "tests/data/support.h"

@@ -1,6 +1,6 @@
 // Loads cuBLASLt, cuDNN and NVRTC as a run does, whose log says which: each is loaded once in the life of a process.
-#include "kernels/cuda/cublas_lt.h"
-#include "kernels/cuda/cudnn_loading.h"
+#include "kernels/cuda/host/cublas_lt.h"
+#include "kernels/cuda/host/cudnn_loading.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
 

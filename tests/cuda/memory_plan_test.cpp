@@ -1,7 +1,7 @@
 // The plan of a CUDA run's memory asks the CUDA kernels for their workspaces; that needs no device.
 #include <gtest/gtest.h>
 
-#include "kernels/cuda/gemm_problem.h"
+#include "kernels/cuda/gemm/gemm_problem.h"
 #include "src/model/llama.h"
 #include "src/train/options/model_file.h"
 

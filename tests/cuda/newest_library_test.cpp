@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/host/libraries.h"
 #include "tests/data/support.h"
 #include "tests/support/run_command.h"
 

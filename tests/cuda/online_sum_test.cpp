@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cuda/online_sum.cuh"
+#include "kernels/cuda/device/online_sum.cuh"
 #include "tests/gpu/distance.h"
 #include "tests/support/numbers.h"
 

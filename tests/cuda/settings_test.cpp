@@ -1,5 +1,5 @@
 // Settings of the CUDA kernels, and choices of GEMMs in force.
-#include "kernels/cuda/settings.h"
+#include "kernels/cuda/host/settings.h"
 
 #include "kernels/gemm_timing.h"
 #include "tests/cuda/gemm_arguments.h"

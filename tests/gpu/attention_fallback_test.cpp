@@ -1,4 +1,4 @@
-#include "kernels/cuda/attention_fallback.h"
+#include "kernels/cuda/attention/attention_fallback.h"
 #include "src/base/error.h"
 #include "tests/gpu/gpu_test.h"
 

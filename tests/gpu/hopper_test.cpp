@@ -1,7 +1,7 @@
 // cuBLASLt's fp8 sums against the CPU's emulation of them, bit by bit: the share that agrees is printed, a line a case
 // and one for fast accumulation on and off, which jobs/gpu/check.sh shows and which its report (kernels-*.json) holds.
-// Of the GPU for which the rule was written (kernels/cpu/hopper_multiply.h) all should agree; another generation, a
-// split of k or a changed library shows here.
+// Of the GPU for which the rule was written (kernels/cpu/gemm/hopper_multiply.h) all should agree; another generation,
+// a split of k or a changed library shows here.
 #include <fmt/format.h>
 
 #include <bit>

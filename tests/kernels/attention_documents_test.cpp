@@ -1,7 +1,7 @@
 // Attention of rows that hold several documents.
 #include <array>
 
-#include "kernels/cpu/attention_onednn.h"
+#include "kernels/cpu/attention/attention_onednn.h"
 #include "tests/kernels/attention_reference.h"
 
 namespace octet {

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "kernels/cpu/gemm_input.h"
+#include "kernels/cpu/gemm/gemm_input.h"
 #include "tests/kernels/kernel_test.h"
 
 /// Attention from its definition, and runs of the CPU's kernels to hold against it.

@@ -1,4 +1,4 @@
-#include "kernels/cpu/exp.h"
+#include "kernels/cpu/parts/exp.h"
 
 #include <bit>
 

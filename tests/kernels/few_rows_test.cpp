@@ -1,5 +1,5 @@
 // A few rows against a weight as it is stored.
-#include "kernels/cpu/few_rows.h"
+#include "kernels/cpu/gemm/few_rows.h"
 
 #include "tests/kernels/kernel_test.h"
 

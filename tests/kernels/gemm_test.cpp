@@ -1,5 +1,5 @@
-#include "kernels/cpu/gemm_input.h"
-#include "kernels/cpu/multiply.h"
+#include "kernels/cpu/gemm/gemm_input.h"
+#include "kernels/cpu/gemm/multiply.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace octet {

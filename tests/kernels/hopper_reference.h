@@ -8,7 +8,8 @@
 #include "src/base/dtype.h"
 
 /// The sum of an fp8 dot product on Hopper's tensor cores, one element at a time, written from the rule in integers: a
-/// number is significand · 2^exponent. For the tests of kernels/cpu/hopper_multiply.h, with which it shares no code.
+/// number is significand · 2^exponent. For the tests of kernels/cpu/gemm/hopper_multiply.h, with which it shares no
+/// code.
 namespace octet::test {
 
 struct Scaled {

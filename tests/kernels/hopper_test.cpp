@@ -3,7 +3,7 @@
 #include <map>
 #include <random>
 
-#include "kernels/cpu/hopper_multiply.h"
+#include "kernels/cpu/gemm/hopper_multiply.h"
 #include "tests/kernels/hopper_reference.h"
 #include "tests/kernels/kernel_test.h"
 #include "tests/support/golden.h"

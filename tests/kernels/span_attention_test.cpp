@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/cpu/span_keys.h"
+#include "kernels/cpu/attention/span_keys.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace octet {

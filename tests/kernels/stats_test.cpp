@@ -1,4 +1,4 @@
-#include "kernels/cpu/stats_fold.h"
+#include "kernels/cpu/parts/stats_fold.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace octet {

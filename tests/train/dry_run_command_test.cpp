@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "kernels/cpu/gemm_input.h"
+#include "kernels/cpu/gemm/gemm_input.h"
 #include "src/base/error.h"
 #include "src/cluster/profile.h"
 #include "src/metrics/peak.h"

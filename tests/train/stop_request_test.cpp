@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/cpu/multiply.h"
+#include "kernels/cpu/gemm/multiply.h"
 #include "src/base/signal_thread.h"
 #include "tests/data/support.h"
 

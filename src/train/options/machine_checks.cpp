@@ -6,9 +6,9 @@
 
 namespace octet {
 
-/// Attention's own kernels of both devices end at this width (max_head_dim of kernels/cpu/attention_tiles.h and of
-/// kernels/cuda/attention_tiles.cuh), and cuDNN has no backward pass beyond it: without this a run would fail at its
-/// first backward pass.
+/// Attention's own kernels of both devices end at this width (max_head_dim of kernels/cpu/attention/attention_tiles.h
+/// and of kernels/cuda/attention/attention_tiles.cuh), and cuDNN has no backward pass beyond it: without this a run
+/// would fail at its first backward pass.
 void check_attention(const RunConfig& c, const Origins& at) {
   constexpr std::int64_t max_head_dim = 256;
   if (c.model.head_dim <= max_head_dim) return;

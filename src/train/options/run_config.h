@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "checkpoints/save/checkpoint_config.h"
-#include "kernels/cpu/gemm_input.h"
+#include "kernels/cpu/gemm/gemm_input.h"
 #include "kernels/cuda_settings.h"
 #include "src/comm/nccl_settings.h"
 #include "src/data/data_config.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "kernels/cpu/gemm_input.h"
+#include "kernels/cpu/gemm/gemm_input.h"
 #include "src/device/device.h"
 
 namespace octet {

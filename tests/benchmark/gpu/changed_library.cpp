@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cuda/gemm_problem.h"
+#include "kernels/cuda/gemm/gemm_problem.h"
 
 namespace octet::bench {
 namespace {

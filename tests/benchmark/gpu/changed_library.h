@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/cublas_lt.h"
+#include "kernels/cuda/host/cublas_lt.h"
 
 namespace octet::bench {
 

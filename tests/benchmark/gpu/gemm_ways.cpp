@@ -4,9 +4,9 @@
 #include <map>
 #include <string>
 
-#include "kernels/cuda/cublas_lt.h"
-#include "kernels/cuda/gemm_library.h"
-#include "kernels/cuda/gemm_plans.h"
+#include "kernels/cuda/gemm/gemm_library.h"
+#include "kernels/cuda/gemm/gemm_plans.h"
+#include "kernels/cuda/host/cublas_lt.h"
 #include "kernels/gemm_timing.h"
 #include "src/base/error.h"
 #include "tests/benchmark/gpu/changed_library.h"

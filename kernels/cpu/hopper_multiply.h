@@ -1,9 +1,0 @@
-#pragma once
-
-#include "kernels/cpu/hopper_product.h"
-
-namespace octet::cpu {
-
-void hopper_multiply(const HopperMultiply& args);
-
-}  // namespace octet::cpu
