@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <set>
 
@@ -199,6 +200,10 @@ bool is_variable_name(const std::string& name) {
   return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 && std::ranges::all_of(name, fits);
 }
 
+bool has_line_break(const std::string* text) {
+  return text->find('\n') != std::string::npos;
+}
+
 void check_software(const ClusterProfile& p, const Origins& at) {
   std::set<std::string> names;
   for (const EnvironmentValue& v : p.environment.variables) {
@@ -206,7 +211,7 @@ void check_software(const ClusterProfile& p, const Origins& at) {
     if (!is_variable_name(v.name)) throw refuse(at, key, in_quotes(v.name), "expected the name of a variable");
     if (v.unset && !v.value.empty()) throw refuse(at, key, v.name, "has a value and is unset, expected one of them");
     if (v.reason.empty()) throw refuse(at, key, v.name, "its reason is empty, expected why it has that value");
-    if ((v.value + v.reason + v.review).find('\n') != std::string::npos) {
+    if (std::ranges::any_of(std::array{&v.value, &v.reason, &v.review}, has_line_break)) {
       throw refuse(at, key, v.name, "found a line break, expected value, reason and review in one line each");
     }
     if (!names.insert(v.name).second) throw refuse(at, key, v.name, "is there twice, expected once");

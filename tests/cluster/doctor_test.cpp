@@ -34,6 +34,8 @@ TEST(Doctor, EveryCheckSeesWhatIsWrongWithABadNode) {
   const Findings findings = examine_snapshot(fixtures + "bad", &profile);
   const std::pair<const char*, const char*> expected[] = {
       {"gpu.count", "bad: 7 (NVIDIA H100 80GB HBM3)\n"},
+      {"gpu.memory", "warning: GPU 4: 61.3 of 79.6 GiB are taken\n"},
+      {"gpu.mig", "bad: GPU 6: MIG is on\n"},
       {"gpu.ecc", "bad: GPU 3: 2 uncorrected\n"},
       {"gpu.remapped_rows", "bad: 00000000:4E:00.0: a row waits for its remapping\n"},
       {"gpu.clocks", "bad: GPU 5: thermal slowdown by hardware\n"},
@@ -152,6 +154,18 @@ TEST(Doctor, WithoutIbstatNothingIsKnownOfLinks) {
 TEST(Doctor, WithoutAProfileAGpuThatTheDriverHasAndNvidiaSmiHasNotIsAWarning) {
   EXPECT_EQ(Changed().with("commands/nvidia-smi-gpus", "0, NVIDIA H100 80GB HBM3\n").check("gpu.count", nullptr),
             "warning: 1 (NVIDIA H100 80GB HBM3)\n");
+}
+
+TEST(Doctor, AGpuWithLessMemoryThanTheProfileSays) {
+  const ClusterProfile profile = expected_node();
+  const auto seen = [&](const std::string& rows, const ClusterProfile* expected) {
+    return Changed().with("commands/nvidia-smi-memory", rows).check("gpu.memory", expected);
+  };
+  EXPECT_EQ(seen("0, 81559, 4, Disabled\n1, 40960, 4, Disabled\n", &profile), "bad: GPU 1: 40.0 GiB\n");
+  EXPECT_EQ(seen("0, 40960, 4, Disabled\n", nullptr), "ok: 40.0 GiB, free\n");
+  EXPECT_EQ(seen("0, 81559, 2049, Disabled\n", nullptr), "warning: GPU 0: 2.0 of 79.6 GiB are taken\n");
+  EXPECT_EQ(seen("0, 81559, 2047, [N/A]\n", &profile), "ok: 79.6 GiB, free\n");
+  EXPECT_EQ(seen("0, [N/A], [N/A], [N/A]\n", &profile), "ok: memory is the host's\n");
 }
 
 TEST(Doctor, GpusWithoutEccAndRowsThatFailed) {

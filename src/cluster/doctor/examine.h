@@ -27,7 +27,7 @@ struct Examination {
   std::optional<std::string> job_value(const std::string& name) const;
 };
 
-/// gpu.count, gpu.ecc, gpu.remapped_rows, gpu.clocks; asks nvidia-smi.
+/// gpu.count, gpu.memory, gpu.mig, gpu.ecc, gpu.remapped_rows, gpu.clocks; asks nvidia-smi.
 Findings check_gpus(const Examination& e);
 /// gpu.xid: errors that the driver wrote into the kernel's log; actions as NVIDIA's Xid catalog has them
 /// (docs.nvidia.com/deploy/xid-errors).

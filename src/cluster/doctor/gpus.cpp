@@ -119,6 +119,51 @@ void check_clocks(const Examination& e, Findings& out) {
       judge("gpu.clocks", soft, State::warning, "not slowed down", "no slowdown", "check the node's cooling"));
 }
 
+/// 0 of what is no number: some GPUs share the host's memory, and have none to tell.
+double gib_of(const std::string& mib) {
+  double value = 0;
+  return parse(mib, value) ? value / 1024 : 0;
+}
+
+/// What a GPU has less than the profile is missing in the plan of memory, and so is what a process of an earlier job
+/// holds.
+Finding judge_memory(const Examination& e, const Rows& gpus) {
+  constexpr double smallest_share = 0.99;  // of the profile's, which may be rounded
+  constexpr double most_taken = 2;         // GiB, which a driver with its daemons stays well below
+  const double expected = e.expects_gpus() ? e.profile->gpus.memory_gib : 0;
+  std::vector<std::string> small, taken;
+  for (const auto& row : gpus) {
+    const double all = gib_of(row[1]), used = gib_of(row[2]);
+    if (all > 0 && all < smallest_share * expected) small.push_back(fmt::format("GPU {}: {:.1f} GiB", row[0], all));
+    if (used > most_taken) taken.push_back(fmt::format("GPU {}: {:.1f} of {:.1f} GiB are taken", row[0], used, all));
+  }
+  if (!small.empty()) {
+    return {"gpu.memory", State::bad, joined(small, "; "), fmt::format("{} GiB, as {} says", expected, e.profile->name),
+            "leave such nodes out (--constraint), or have gpus.memory_gib say what the smallest has: a run's memory is "
+            "planned by it"};
+  }
+  const double first = gib_of(gpus[0][1]);
+  return judge("gpu.memory", taken, State::warning,
+               first > 0 ? fmt::format("{:.1f} GiB, free", first) : "memory is the host's",
+               fmt::format("less than {} GiB before a run begins", most_taken),
+               "beside a run of yours this is right; else a process of an earlier job holds it: end that "
+               "(nvidia-smi --query-compute-apps=pid,name --format=csv), or leave the node out");
+}
+
+void check_memory(const Examination& e, Findings& out) {
+  const Rows rows = rows_of(e, "gpu.memory", "nvidia-smi-memory",
+                            "--query-gpu=index,memory.total,memory.used,mig.mode.current", 4, out);
+  if (rows.empty()) return;
+  out.push_back(judge_memory(e, rows));
+  std::vector<std::string> parted;
+  for (const auto& row : rows) {
+    if (row[3] == "Enabled") parted.push_back(fmt::format("GPU {}: MIG is on", row[0]));
+  }
+  out.push_back(judge("gpu.mig", parted, e.expects_gpus() ? State::bad : State::warning, "no GPU is in parts",
+                      "off on all",
+                      "nvidia-smi -mig 0, and a reset of the GPU (nvidia-smi -r): a rank needs a whole one"));
+}
+
 }  // namespace
 
 Findings check_gpus(const Examination& e) {
@@ -132,6 +177,7 @@ Findings check_gpus(const Examination& e) {
                 "is the driver loaded (lsmod, dmesg)? In a container, are the GPUs passed in?")};
   }
   Findings out = {count(e, gpus)};
+  check_memory(e, out);
   check_ecc(e, out);
   check_rows(e, out);
   check_clocks(e, out);
