@@ -1,6 +1,5 @@
 #include "checkpoints/format/durable.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -10,18 +9,14 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <vector>
 
 #include "src/base/error.h"
 #include "src/base/files.h"
-#include "src/base/handle.h"
 #include "src/base/log.h"
 #include "src/base/progress.h"
 
 namespace octet::checkpoint {
 namespace {
-
-using DirectoryStream = Handle<ClosedBy<DIR*, closedir>>;
 
 Error failed(const std::string& path, const std::string& what, int reason) {
   return internal_error("checkpoints", "{}: {}: {}", path, what, std::strerror(reason));
@@ -42,18 +37,6 @@ std::string parent_of(const std::string& path) {
 bool is_directory(const std::string& path) {
   struct stat info {};
   return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-std::vector<std::string> entries_of(const std::string& path) {
-  const DirectoryStream stream(opendir(path.c_str()));
-  if (!stream) throw failed(path, "cannot be read");
-  std::vector<std::string> names;
-  for (errno = 0; const dirent* entry = readdir(stream.get()); errno = 0) {
-    const std::string name = entry->d_name;
-    if (name != "." && name != "..") names.push_back(name);
-  }
-  if (errno != 0) throw failed(path, "cannot be read");
-  return names;
 }
 
 /// Both names exist and change places. False where the file system cannot.
@@ -125,16 +108,9 @@ void replace_directory(const std::string& from, const std::string& to) {
 }
 
 void remove_tree(const std::string& path) {
-  if (!is_directory(path)) {
-    if (unlink(path.c_str()) != 0 && errno != ENOENT) throw failed(path, "cannot be removed");
-    return;
-  }
-  for (const std::string& name : entries_of(path)) {
-    std::string inside = path;
-    inside.append("/").append(name);
-    remove_tree(inside);
-  }
-  if (rmdir(path.c_str()) != 0) throw failed(path, "cannot be removed");
+  std::error_code error;
+  std::filesystem::remove_all(path, error);  // opens folders so that one that becomes a link meanwhile is not followed
+  if (error) throw failed(path, "cannot be removed", error.value());
 }
 
 std::int64_t free_bytes(const std::string& path) {
