@@ -87,12 +87,17 @@ std::string text_or_throw(std::optional<std::string> text, std::string_view room
 FileHandle open_to_write(const char* path, int flags) {
   // Links of the system's own.
   const bool follow = std::strcmp(path, "/dev/stdout") == 0 || std::strcmp(path, "/dev/stderr") == 0;
-  return FileHandle(::open(path, flags | O_CREAT | (follow ? 0 : O_NOFOLLOW) | O_CLOEXEC, 0666));
+  const int all_flags = flags | O_CREAT | (follow ? 0 : O_NOFOLLOW) | O_CLOEXEC;
+  // Not blocking, since opening a named pipe would wait for its reader (ENXIO: there is none).
+  FileHandle file(::open(path, all_flags | O_NONBLOCK, 0666));
+  if (file) ::fcntl(file.get(), F_SETFL, flags & O_APPEND);
+  if (!file && errno == EWOULDBLOCK) file.reset(::open(path, all_flags, 0666));  // somebody has a lease of it
+  return file;
 }
 
 Error not_written(std::string_view room, std::string_view what) {
   const int why = errno;
-  constexpr std::array wrong_paths = {EACCES, EPERM, ENOENT, ENOTDIR, EISDIR, ELOOP, ENAMETOOLONG, ETXTBSY};
+  constexpr std::array wrong_paths = {EACCES, EPERM, ENOENT, ENOTDIR, EISDIR, ELOOP, ENXIO, ENAMETOOLONG, ETXTBSY};
   if (why == ENOTSUP) {  // of can_replace_file
     return usage_error(room, "{}: cannot be written: {}", what,
                        "it is no file that could be replaced by a whole one; expected the name of a file");
@@ -103,6 +108,7 @@ Error not_written(std::string_view room, std::string_view what) {
                           full ? " (docs/problems.md, \"The disk is full\")" : "");
   }
   if (why == ELOOP) return usage_error(room, "{}: cannot be written: {}", what, "a symbolic link is not followed");
+  if (why == ENXIO) return usage_error(room, "{}: cannot be written: {}", what, "a pipe that nobody reads");
   return usage_error(room, "{}: cannot be written: {}", what, std::strerror(why));
 }
 

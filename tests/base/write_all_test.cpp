@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -107,6 +108,23 @@ TEST_F(WriteAll, FilesByTheirNames) {
   EXPECT_EQ(content(), "three\n");
   EXPECT_FALSE(overwrite_text(path_ + "/inside", "x"));
   EXPECT_EQ(errno, ENOTDIR);
+}
+
+TEST_F(WriteAll, APipeThatNobodyReadsIsNotWaitedFor) {
+  ASSERT_EQ(::unlink(path_.c_str()), 0);
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_FALSE(append_text(path_, "one\n"));
+  EXPECT_EQ(errno, ENXIO);
+  EXPECT_STREQ(not_written("data", path_).what(),
+               ("[data] " + path_ + ": cannot be written: a pipe that nobody reads").c_str());
+  const FileHandle reader(::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  const FileHandle writer = open_to_write(path_.c_str(), O_WRONLY | O_APPEND);
+  ASSERT_TRUE(writer);
+  EXPECT_EQ(::fcntl(writer.get(), F_GETFL) & (O_NONBLOCK | O_APPEND), O_APPEND);  // a write waits for room again
+  EXPECT_TRUE(write_all(writer.get(), "two\n"));
+  char text[8] = {};
+  EXPECT_EQ(::read(reader.get(), text, sizeof text), 4);
+  EXPECT_STREQ(text, "two\n");
 }
 
 }  // namespace
