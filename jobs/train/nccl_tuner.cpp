@@ -8,6 +8,7 @@
 #include "jobs/train/differences.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
+#include "src/base/installation.h"
 #include "src/base/log.h"
 #include "src/comm/nccl_communicator.h"
 #include "src/tuning/tuner_library.h"
@@ -124,8 +125,7 @@ void export_tuning_hash(const TunerState& state) {
 }
 
 void set_up_nccl_tuner(const NcclSettings& settings, Communicator& hosts, const std::string& node) {
-  const fs::path program = fs::read_symlink("/proc/self/exe");
-  set_tuner_environment(settings, program.parent_path().parent_path() / "lib");
+  set_tuner_environment(settings, beside_programs("lib"));
   const TunerState state = tuner_state();
   require_same_tuner(hosts, node, state);
   if (hosts.size() > 1) require_same_nccl(hosts, node, nccl_version());

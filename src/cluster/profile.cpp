@@ -2,10 +2,10 @@
 
 #include <filesystem>
 
+#include "src/base/installation.h"
 #include "src/base/options/document.h"
 #include "src/base/options/text.h"
 #include "src/base/options/yaml.h"
-#include "src/cluster/share_folder.h"
 
 namespace octet {
 namespace {

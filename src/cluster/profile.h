@@ -172,7 +172,7 @@ void declare_profile(Schema& schema, ClusterProfile& profile);
 /// once.
 void validate(const ClusterProfile& profile, const Origins& origins);
 
-/// Reads and validates a profile. `cluster` is a name under configs/clusters (share_folder.h) or the path of a YAML
+/// Reads and validates a profile. `cluster` is a name under configs/clusters (installation.h) or the path of a YAML
 /// file; `overrides` are pairs of key and text, as from a command line. Usage errors name file, line and key with the
 /// nearest known key, and list the clusters where the name is unknown. `leaf_nodes`, as found elsewhere, stands in for
 /// network.leaf_nodes where the profile does not know it.

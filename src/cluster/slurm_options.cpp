@@ -7,7 +7,7 @@
 
 #include "src/base/error.h"
 #include "src/base/options/text.h"
-#include "src/cluster/doctor/text_lines.h"
+#include "src/cluster/machine/text_lines.h"
 #include "src/cluster/shell_text.h"
 
 namespace octet {

@@ -1,5 +1,4 @@
 #include "src/evaluate/model_source.h"
-#include "src/comm/look_together.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -10,10 +9,12 @@
 #include "checkpoints/restore/restore.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
+#include "src/base/is_there.h"
 #include "src/base/json_reader.h"
 #include "src/base/log.h"
 #include "src/base/read_file.h"
 #include "src/comm/host_exchange.h"
+#include "src/comm/look_together.h"
 #include "src/corpus/recorded_tokenizer.h"
 #include "src/train/options/run_options.h"
 #include "src/train/start/tokenizer_record.h"
@@ -22,11 +23,6 @@ namespace octet {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_there(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
 
 std::string without_slash(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();

@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "src/base/files.h"
-#include "src/cluster/run_program.h"
+#include "src/cluster/machine/run_program.h"
 #include "src/cluster/slurm_job.h"
 #include "src/owner/owner_file.h"
 #include "src/owner/process.h"

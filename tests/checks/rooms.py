@@ -62,7 +62,7 @@ PURE = {
     "src/parallel/parameter.h": "tensor ops",
 }
 # Places whose folders have an order: place -> folder -> folders that it may include, transitive too. Every file of such a
-# place stands in one of them.
+# place stands in one of them, or beside them where "." says what those may include.
 FOLDERS = {
     "checkpoints": {
         "format": "",
@@ -70,6 +70,13 @@ FOLDERS = {
         "save": "restore",
         "tools": "restore",
         "hugging_face": "tools",
+    },
+    "src/cluster": {
+        "machine": "",
+        ".": "machine",
+        "cores": "machine",
+        "environment": ".",
+        "doctor": "environment cores",
     },
     "src/train": {
         "options": "",
@@ -182,11 +189,12 @@ def room_of(path):
 
 
 def folder_of(path):
-    """(place with an order of folders, folder of it) of a file; the folder is None for one that stands beside the folders,
-    and both are where no folders have an order."""
+    """(place with an order of folders, folder of it) of a file; the folder is "." for one that stands beside the folders,
+    None where the table has no such folder, and both are None where no folders have an order."""
     for place, folders in FOLDERS.items():
         if path.startswith(place + "/"):
-            folder = path[len(place) + 1:].split("/")[0]
+            first, *rest = path[len(place) + 1:].split("/")
+            folder = first if rest else "."
             return place, folder if folder in folders else None
     return None, None
 
@@ -198,7 +206,8 @@ def judge_folder(path, target):
         return None
     if other == folder or other in reach(FOLDERS[place][folder], FOLDERS[place]):
         return None
-    return f"is in {place}/{other}, which {place}/{folder} may not include"
+    names = [place if name == "." else f"{place}/{name}" for name in (other, folder)]
+    return f"is in {names[0]}, which {names[1]} may not include"
 
 
 def judge_own(path, room, target):

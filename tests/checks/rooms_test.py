@@ -56,6 +56,8 @@ PLANTED = [
     ("kernels/cpu/layers/a.cpp", '#include "kernels/cpu/gemm/gemm_plan.h"\n',
      "is in kernels/cpu/gemm, which kernels/cpu/layers may not include"),
     ("kernels/cuda/b.cu", "", "is in none of the folders of kernels/cuda"),
+    ("src/cluster/machine/a.cpp", '#include "src/cluster/a.h"\n', "is in src/cluster, which src/cluster/machine may not include"),
+    ("src/cluster/a.cpp", '#include "src/cluster/doctor/a.h"\n', "is in src/cluster/doctor, which src/cluster may not include"),
     ("jobs/a.cpp", '#include "tests/support/a.h"\n', "is in tests, which jobs may not include"),
     ("src/train/run/b.cpp", '#include "kernels/cpu/gemm/gemm_plan.h"\n', "is private to kernels"),
     ("src/parallel/weight_provider.h", '#pragma once\n#include "src/comm/communicator.h"\n', "interface header"),

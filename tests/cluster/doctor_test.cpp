@@ -5,9 +5,9 @@
 
 #include "src/cluster/doctor/allocation.h"
 #include "src/cluster/doctor/hca.h"
-#include "src/cluster/doctor/known_versions.h"
 #include "src/cluster/doctor/nccl_library.h"
 #include "src/cluster/doctor/node_report.h"
+#include "src/cluster/machine/known_versions.h"
 #include "tests/cluster/doctor_support.h"
 #include "tests/data/support.h"
 

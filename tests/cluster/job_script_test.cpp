@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "src/base/error.h"
-#include "src/cluster/environment.h"
+#include "src/cluster/environment/job_environment.h"
 #include "tests/data/support.h"
 #include "tests/support/expect_has.h"
 

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <tuple>
 
-#include "src/cluster/doctor/known_versions.h"
-#include "src/cluster/environment.h"
+#include "src/base/installation.h"
 #include "src/cluster/environment/conf_file.h"
+#include "src/cluster/environment/job_environment.h"
 #include "src/cluster/environment/named_files.h"
 #include "src/cluster/environment/value_check.h"
-#include "src/cluster/share_folder.h"
+#include "src/cluster/machine/known_versions.h"
 #include "tests/data/support.h"
 
 namespace octet {

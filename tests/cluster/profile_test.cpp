@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "src/base/installation.h"
 #include "src/base/options/yaml.h"
-#include "src/cluster/environment.h"
+#include "src/cluster/environment/job_environment.h"
 #include "src/cluster/network_shape.h"
-#include "src/cluster/share_folder.h"
 #include "tests/data/support.h"
 #include "tests/support/expect_has.h"
 

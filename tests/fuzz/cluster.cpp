@@ -1,10 +1,10 @@
 // Host lists, what Slurm's commands print, profiles, and the tables and reports of octet doctor.
 #include "src/cluster/doctor/hca.h"
-#include "src/cluster/doctor/known_versions.h"
 #include "src/cluster/doctor/node_report.h"
 #include "src/cluster/environment/value_check.h"
 #include "src/cluster/environment/variable_table.h"
 #include "src/cluster/host_list.h"
+#include "src/cluster/machine/known_versions.h"
 #include "src/cluster/profile.h"
 #include "src/cluster/slurm_job.h"
 #include "src/cluster/slurm_options.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "src/cluster/doctor/finding.h"
+#include "src/cluster/machine/finding.h"
 #include "src/tuning/topology/nccl_xml.h"
 #include "src/tuning/topology/xml_fields.h"
 #include "tests/support/expect_has.h"

@@ -9,12 +9,12 @@
 #include "jobs/octet/commands.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
-#include "src/cluster/doctor/known_versions.h"
 #include "src/cluster/doctor/nccl_library.h"
 #include "src/cluster/doctor/node_report.h"
 #include "src/cluster/environment/conf_file.h"
 #include "src/cluster/environment/findings.h"
 #include "src/cluster/environment/named_files.h"
+#include "src/cluster/machine/known_versions.h"
 
 namespace octet {
 namespace po = boost::program_options;

@@ -7,7 +7,7 @@
 
 #include "src/base/error.h"
 #include "src/base/files.h"
-#include "src/cluster/share_folder.h"
+#include "src/base/installation.h"
 
 namespace octet::submit {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "src/base/error.h"
-#include "src/cluster/run_program.h"
+#include "src/cluster/machine/run_program.h"
 
 namespace octet::submit {
 

@@ -12,13 +12,14 @@
 #include "jobs/octet/submit/submit_checks.h"
 #include "jobs/octet/submit/submitted_run.h"
 #include "src/base/files.h"
+#include "src/base/installation.h"
 #include "src/base/log.h"
 #include "src/base/options/text.h"
 #include "src/base/options/yaml.h"
 #include "src/base/replace_file.h"
 #include "src/cluster/container.h"
-#include "src/cluster/environment.h"
 #include "src/cluster/environment/findings.h"
+#include "src/cluster/environment/job_environment.h"
 #include "src/metrics/status.h"
 #include "src/train/options/run_options.h"
 #include "src/train/start/run_directory.h"
@@ -88,7 +89,7 @@ void check_same(const std::string& file, const std::vector<std::string>& options
 
 /// This program, and octet-train beside it.
 void set_programs(JobScript& job) {
-  job.octet = fs::read_symlink("/proc/self/exe");
+  job.octet = program_path();
   job.octet_train = fs::path(job.octet).parent_path() / "octet-train";
 }
 

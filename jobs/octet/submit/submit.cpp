@@ -11,8 +11,8 @@
 #include "jobs/octet/submit/shell.h"
 #include "jobs/octet/submit/submission.h"
 #include "src/base/log.h"
-#include "src/cluster/environment.h"
 #include "src/cluster/environment/findings.h"
+#include "src/cluster/environment/job_environment.h"
 #include "src/train/options/run_options.h"
 
 namespace octet {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "src/cluster/cores/cpu_list.h"
-#include "src/cluster/doctor/machine.h"
+#include "src/cluster/machine/machine.h"
 
 struct hwloc_topology;
 

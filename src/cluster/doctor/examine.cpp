@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "src/cluster/doctor/examine.h"
-#include "src/cluster/environment.h"
+#include "src/cluster/environment/job_environment.h"
 #include "src/cluster/environment/value_check.h"
 
 namespace octet {

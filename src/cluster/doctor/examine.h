@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "src/cluster/doctor/finding.h"
-#include "src/cluster/doctor/machine.h"
+#include "src/cluster/machine/finding.h"
+#include "src/cluster/machine/machine.h"
 #include "src/cluster/profile.h"
 
 namespace octet {

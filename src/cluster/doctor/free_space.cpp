@@ -4,7 +4,7 @@
 #include <sstream>
 #include <vector>
 
-#include "src/cluster/doctor/text_lines.h"
+#include "src/cluster/machine/text_lines.h"
 
 namespace octet {
 

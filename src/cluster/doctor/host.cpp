@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "src/cluster/doctor/examine.h"
-#include "src/cluster/doctor/text_lines.h"
+#include "src/cluster/machine/text_lines.h"
 
 namespace octet {
 namespace {

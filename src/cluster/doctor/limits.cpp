@@ -6,7 +6,7 @@
 
 #include "src/cluster/doctor/examine.h"
 #include "src/cluster/doctor/free_space.h"
-#include "src/cluster/doctor/text_lines.h"
+#include "src/cluster/machine/text_lines.h"
 
 namespace octet {
 namespace {

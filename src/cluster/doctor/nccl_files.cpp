@@ -2,8 +2,8 @@
 
 #include "src/base/options/text.h"
 #include "src/cluster/doctor/examine.h"
-#include "src/cluster/environment.h"
 #include "src/cluster/environment/findings.h"
+#include "src/cluster/environment/job_environment.h"
 #include "src/cluster/environment/named_files.h"
 
 namespace octet {

@@ -6,8 +6,8 @@
 #include <functional>
 #include <vector>
 
-#include "src/cluster/doctor/known_versions.h"
-#include "src/cluster/doctor/text_lines.h"
+#include "src/cluster/machine/known_versions.h"
+#include "src/cluster/machine/text_lines.h"
 
 namespace octet {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "src/cluster/doctor/machine.h"
+#include "src/cluster/machine/machine.h"
 
 namespace octet {
 

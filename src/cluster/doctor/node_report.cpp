@@ -11,7 +11,7 @@
 #include "src/base/options/text.h"
 #include "src/cluster/doctor/hca.h"
 #include "src/cluster/doctor/nccl_library.h"
-#include "src/cluster/doctor/text_lines.h"
+#include "src/cluster/machine/text_lines.h"
 
 namespace octet {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "src/base/options/text.h"
 #include "src/cluster/doctor/examine.h"
-#include "src/cluster/doctor/text_lines.h"
+#include "src/cluster/machine/text_lines.h"
 
 namespace octet {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "src/base/options/text.h"
 #include "src/cluster/doctor/examine.h"
-#include "src/cluster/doctor/known_versions.h"
-#include "src/cluster/doctor/text_lines.h"
+#include "src/cluster/machine/known_versions.h"
+#include "src/cluster/machine/text_lines.h"
 
 namespace octet {
 namespace {

@@ -3,9 +3,9 @@
 #include <iterator>
 
 #include "src/cluster/doctor/examine.h"
-#include "src/cluster/doctor/known_versions.h"
 #include "src/cluster/doctor/nccl_library.h"
-#include "src/cluster/doctor/text_lines.h"
+#include "src/cluster/machine/known_versions.h"
+#include "src/cluster/machine/text_lines.h"
 
 namespace octet {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "src/cluster/doctor/known_versions.h"
 #include "src/cluster/environment/selection.h"
 #include "src/cluster/environment/value_check.h"
+#include "src/cluster/machine/known_versions.h"
 
 namespace octet {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "src/cluster/doctor/finding.h"
 #include "src/cluster/environment/variable_table.h"
+#include "src/cluster/machine/finding.h"
 
 namespace octet {
 

@@ -6,8 +6,8 @@
 #include <sstream>
 #include <vector>
 
-#include "src/cluster/doctor/text_lines.h"
 #include "src/cluster/environment/value_check.h"
+#include "src/cluster/machine/text_lines.h"
 
 namespace octet {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "src/cluster/doctor/finding.h"
-#include "src/cluster/doctor/machine.h"
 #include "src/cluster/environment/variable_table.h"
+#include "src/cluster/machine/finding.h"
+#include "src/cluster/machine/machine.h"
 
 namespace octet {
 

@@ -11,14 +11,14 @@
 #include <utility>
 
 #include "src/base/options/text.h"
-#include "src/cluster/doctor/known_versions.h"
-#include "src/cluster/doctor/text_lines.h"
-#include "src/cluster/environment.h"
 #include "src/cluster/environment/carrier.h"
 #include "src/cluster/environment/cautions.h"
+#include "src/cluster/environment/job_environment.h"
 #include "src/cluster/environment/pair_rules.h"
 #include "src/cluster/environment/selection.h"
 #include "src/cluster/environment/value_check.h"
+#include "src/cluster/machine/known_versions.h"
+#include "src/cluster/machine/text_lines.h"
 
 namespace octet {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "src/cluster/environment.h"
 #include "src/cluster/environment/conf_file.h"
 #include "src/cluster/environment/environment_lint.h"
+#include "src/cluster/environment/job_environment.h"
 #include "src/cluster/environment/pair_rules.h"
 
 namespace octet {

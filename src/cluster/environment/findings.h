@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "src/cluster/doctor/machine.h"
 #include "src/cluster/environment/environment_lint.h"
+#include "src/cluster/machine/machine.h"
 #include "src/cluster/profile.h"
 
 namespace octet {
@@ -21,9 +21,10 @@ Findings leaked_variables(const Environment& environment, const std::string& ncc
 /// What a finding of a variable says, on one line: "NCCL_NET = Socket: bad: ...; expected ...".
 std::string describe(const Finding& finding);
 
-/// What is odd about the environment of a job (src/cluster/environment.h), a sentence each: values of the profile that
-/// would be generated as they are, and what the lint (environment_lint.h) has against them. The release of NCCL on the
-/// nodes is not known. `shell`: the environment that the job inherits, of which each leaked variable is told.
+/// What is odd about the environment of a job (src/cluster/environment/job_environment.h), a sentence each: values of
+/// the profile that would be generated as they are, and what the lint (environment_lint.h) has against them. The
+/// release of NCCL on the nodes is not known. `shell`: the environment that the job inherits, of which each leaked
+/// variable is told.
 std::vector<std::string> environment_findings(const ClusterProfile& profile, const std::string& run_dir,
                                               const Environment& shell = {});
 

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "src/cluster/doctor/finding.h"
-#include "src/cluster/doctor/machine.h"
 #include "src/cluster/environment/variable_table.h"
+#include "src/cluster/machine/finding.h"
+#include "src/cluster/machine/machine.h"
 
 namespace octet {
 

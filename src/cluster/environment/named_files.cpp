@@ -8,7 +8,7 @@
 #include <fstream>
 #include <vector>
 
-#include "src/cluster/doctor/text_lines.h"
+#include "src/cluster/machine/text_lines.h"
 
 namespace octet {
 namespace {

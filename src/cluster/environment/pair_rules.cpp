@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "src/base/options/text.h"
-#include "src/cluster/doctor/text_lines.h"
 #include "src/cluster/environment/value_check.h"
+#include "src/cluster/machine/text_lines.h"
 
 namespace octet {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "src/cluster/doctor/finding.h"
 #include "src/cluster/environment/variable_table.h"
+#include "src/cluster/machine/finding.h"
 
 namespace octet {
 

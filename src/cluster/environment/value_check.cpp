@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "src/base/options/text.h"
-#include "src/cluster/doctor/text_lines.h"
+#include "src/cluster/machine/text_lines.h"
 
 namespace octet {
 namespace {

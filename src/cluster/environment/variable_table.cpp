@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "src/base/error.h"
+#include "src/base/installation.h"
 #include "src/base/options/yaml.h"
-#include "src/cluster/share_folder.h"
 
 namespace octet {
 namespace {

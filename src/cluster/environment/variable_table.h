@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/base/named_enum.h"
-#include "src/cluster/doctor/finding.h"
+#include "src/cluster/machine/finding.h"
 
 namespace octet {
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "src/base/installation.h"
 #include "src/base/options/document.h"
 #include "src/base/options/text.h"
 #include "src/base/options/yaml.h"
@@ -146,11 +147,7 @@ ModelConfig read_model(const std::string& path) {
 std::vector<std::string> model_folders(const std::string& run_file) {
   std::vector<std::string> folders;
   if (!run_file.empty()) folders.push_back((fs::path(run_file).parent_path() / "../models").lexically_normal());
-  folders.emplace_back("configs/models");
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error) folders.push_back(program.parent_path().parent_path() / "share/octet/configs/models");
-  folders.emplace_back(OCTET_SOURCE_DIR "/configs/models");
+  for (std::string& folder : shared_folders("configs/models")) folders.push_back(std::move(folder));
   return folders;
 }
 

@@ -11,6 +11,7 @@
 #include "checkpoints/restore/restore.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
+#include "src/base/is_there.h"
 #include "src/base/log.h"
 #include "src/base/options/text.h"
 #include "src/train/options/model_file.h"
@@ -20,11 +21,6 @@ namespace octet {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_there(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
 
 bool is_hugging_face(const std::string& folder) {
   return is_there(fs::path(folder) / "config.json");

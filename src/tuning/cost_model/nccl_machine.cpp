@@ -7,7 +7,7 @@
 
 #include "src/base/error.h"
 #include "src/base/options/text.h"
-#include "src/cluster/environment.h"
+#include "src/cluster/environment/job_environment.h"
 #include "src/cluster/environment/value_check.h"
 #include "src/cluster/profile.h"
 

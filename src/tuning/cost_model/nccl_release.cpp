@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "src/base/error.h"
-#include "src/cluster/doctor/known_versions.h"
+#include "src/cluster/machine/known_versions.h"
 
 namespace octet {
 namespace {

@@ -3,7 +3,7 @@
 #include <regex>
 
 #include "src/base/error.h"
-#include "src/cluster/doctor/text_lines.h"
+#include "src/cluster/machine/text_lines.h"
 #include "src/tuning/fit/benchmark_file.h"
 #include "src/tuning/fit/text_table.h"
 

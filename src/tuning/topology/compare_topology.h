@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cluster/doctor/finding.h"
+#include "src/cluster/machine/finding.h"
 #include "src/tuning/topology/node_topology.h"
 
 namespace octet {

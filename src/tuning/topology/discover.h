@@ -1,6 +1,6 @@
 #pragma once
 
-#include "src/cluster/doctor/machine.h"
+#include "src/cluster/machine/machine.h"
 #include "src/tuning/topology/node_topology.h"
 
 namespace octet {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "src/cluster/doctor/finding.h"
+#include "src/cluster/machine/finding.h"
 
 namespace octet {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/cluster/doctor/finding.h"
+#include "src/cluster/machine/finding.h"
 #include "src/cluster/profile.h"
 #include "src/tuning/topology/node_topology.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cluster/doctor/machine.h"
+#include "src/cluster/machine/machine.h"
 
 namespace octet {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cluster/doctor/finding.h"
+#include "src/cluster/machine/finding.h"
 #include "src/cluster/profile.h"
 #include "src/tuning/topology/places.h"
 

@@ -8,11 +8,12 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
-#include <filesystem>
 #include <string>
 
 #include "src/base/error.h"
 #include "src/base/files.h"
+#include "src/base/installation.h"
+#include "src/base/is_there.h"
 #include "src/tuning/contention/engine/engine.h"
 
 namespace octet {
@@ -27,15 +28,14 @@ struct Header {
 
 /// Beside the programs of a build, or in lib/octet of an installation.
 std::string library_path() {
-  std::error_code error;
-  const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  for (const auto& path : {folder / "../lib" / engine_library, folder / "../lib/octet" / engine_library}) {
-    if (std::filesystem::exists(path, error)) return path.lexically_normal();
+  for (const char* folder : {"lib", "lib/octet"}) {
+    const std::string path = beside_programs(folder) / engine_library;
+    if (is_there(path)) return path;
   }
   throw usage_error("tuning",
                     "{} is not in {}: this installation was made without the simulator (SimGrid); build Octet "
                     "from source, with the packages of jobs/install-packages.sh",
-                    engine_library, (folder / "../lib").lexically_normal().string());
+                    engine_library, beside_programs("lib").string());
 }
 
 /// False at the end of the file.

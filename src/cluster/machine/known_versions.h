@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/cluster/doctor/finding.h"
+#include "src/cluster/machine/finding.h"
 
 namespace octet {
 

@@ -1,9 +1,19 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace octet {
+
+// Where a program finds what comes with it.
+
+/// The file of this program, without symbolic links; empty where the system does not say.
+std::filesystem::path program_path();
+
+/// A folder of an installation or a build beside that of its programs ("lib"); empty where the program's is not known.
+std::filesystem::path beside_programs(std::string_view folder);
 
 /// Folders where files that come with Octet may lie, below each of which `path` ("configs/clusters") is looked for: the
 /// current directory, share/octet beside the folder of the installed program, the source tree; each with `path` behind.

@@ -1,4 +1,4 @@
-#include "src/cluster/doctor/finding.h"
+#include "src/cluster/machine/finding.h"
 
 #include <algorithm>
 #include <utility>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cluster/run_program.h"
+#include "src/cluster/machine/run_program.h"
 
 namespace octet {
 

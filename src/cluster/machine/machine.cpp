@@ -1,4 +1,4 @@
-#include "src/cluster/doctor/machine.h"
+#include "src/cluster/machine/machine.h"
 
 #include <unistd.h>
 

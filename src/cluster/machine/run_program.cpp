@@ -1,4 +1,4 @@
-#include "src/cluster/run_program.h"
+#include "src/cluster/machine/run_program.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

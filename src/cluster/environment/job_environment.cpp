@@ -1,4 +1,4 @@
-#include "src/cluster/environment.h"
+#include "src/cluster/environment/job_environment.h"
 
 #include <algorithm>
 

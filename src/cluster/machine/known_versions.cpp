@@ -1,4 +1,4 @@
-#include "src/cluster/doctor/known_versions.h"
+#include "src/cluster/machine/known_versions.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,8 +6,8 @@
 #include <charconv>
 
 #include "src/base/error.h"
+#include "src/base/installation.h"
 #include "src/base/options/yaml.h"
-#include "src/cluster/share_folder.h"
 
 namespace octet {
 

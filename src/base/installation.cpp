@@ -1,17 +1,24 @@
-#include "src/cluster/share_folder.h"
+#include "src/base/installation.h"
 
-#include <filesystem>
 #include <set>
 
 namespace octet {
 
 namespace fs = std::filesystem;
 
+fs::path program_path() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error);
+}
+
+fs::path beside_programs(std::string_view folder) {
+  const fs::path program = program_path();
+  return program.empty() ? program : program.parent_path().parent_path() / folder;
+}
+
 std::vector<std::string> installed_folders(const std::string& path) {
   std::vector<std::string> out;
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error) out.push_back(program.parent_path().parent_path() / "share/octet" / path);
+  if (const fs::path share = beside_programs("share/octet"); !share.empty()) out.push_back(share / path);
   out.push_back(fs::path(OCTET_SOURCE_DIR) / path);
   return out;
 }

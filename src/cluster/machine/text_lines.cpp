@@ -1,4 +1,4 @@
-#include "src/cluster/doctor/text_lines.h"
+#include "src/cluster/machine/text_lines.h"
 
 #include <algorithm>
 
