@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "checkpoints/save/checkpoint_config.h"
+#include "checkpoints/save/save_interval.h"
 
 namespace octet::checkpoint {
 

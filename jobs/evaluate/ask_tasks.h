@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "jobs/evaluate/evaluate_texts.h"
+#include "jobs/evaluate/evaluated_model.h"
 #include "src/evaluate/tasks/score_task.h"
 
 namespace octet::evaluate {

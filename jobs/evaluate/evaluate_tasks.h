@@ -1,6 +1,6 @@
 #pragma once
 
-#include "jobs/evaluate/evaluate_texts.h"
+#include "jobs/evaluate/evaluated_model.h"
 
 namespace octet::evaluate {
 

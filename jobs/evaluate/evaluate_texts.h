@@ -5,13 +5,6 @@
 
 namespace octet::evaluate {
 
-/// All ranks, as they compute and speak.
-struct Ranks {
-  Mesh& mesh;
-  Stream& stream;
-  Communicator& hosts;
-};
-
 /// --data or --text by the model and, with --compare, by the other one, which is loaded when the first is gone. Prints
 /// the numbers and writes results.json. Collective.
 void evaluate_texts(const Options& options, const Ranks& ranks);

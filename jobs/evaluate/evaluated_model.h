@@ -10,6 +10,13 @@
 
 namespace octet::evaluate {
 
+/// All ranks, as they compute and speak.
+struct Ranks {
+  Mesh& mesh;
+  Stream& stream;
+  Communicator& hosts;
+};
+
 /// What a model sees at once. Usage error where neither the options nor the model say it.
 std::int64_t window_of(const ModelSource& source, std::int64_t asked);
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "jobs/evaluate/evaluate_texts.h"
+#include "jobs/evaluate/evaluated_model.h"
 
 namespace octet::evaluate {
 

@@ -1,7 +1,7 @@
 #include "checkpoints/hugging_face/import.h"
 #include "src/base/log.h"
 #include "src/evaluate/model_source.h"
-#include "src/train/step/model_state.h"
+#include "src/train/step/load_masters.h"
 
 namespace octet {
 

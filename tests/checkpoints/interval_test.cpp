@@ -1,4 +1,4 @@
-#include "checkpoints/save/checkpoint_config.h"
+#include "checkpoints/save/save_interval.h"
 
 #include <gtest/gtest.h>
 

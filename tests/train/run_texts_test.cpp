@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "src/train/options/option_texts.h"
+#include "src/train/run/wall_clock.h"
 
 namespace octet {
 namespace {

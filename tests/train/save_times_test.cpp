@@ -1,4 +1,4 @@
-#include "src/train/run/checkpointing.h"
+#include "src/train/run/save_times.h"
 
 #include <gtest/gtest.h>
 

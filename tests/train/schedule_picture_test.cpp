@@ -1,4 +1,4 @@
-#include "src/train/plan/pipeline_timeline.h"
+#include "src/train/plan/schedule_picture.h"
 
 #include <gtest/gtest.h>
 

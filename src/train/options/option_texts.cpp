@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 
 #include "src/base/error.h"
 #include "src/base/options/text.h"
@@ -105,9 +104,6 @@ std::optional<ProfileSteps> parse_profile_steps(std::string_view text) {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-const Clock::time_point program_start = Clock::now();  // when the program was loaded
-
 constexpr double most_seconds = 1e9;
 
 bool only_digits(std::string_view text) {
@@ -133,10 +129,6 @@ std::optional<double> parse_wall_time(std::string_view text) {
   if (!only_digits(h) || !only_digits(m) || !only_digits(s) || number(m) > 59 || number(s) > 59) return std::nullopt;
   const double seconds = number(h) * 3600.0 + number(m) * 60 + number(s);
   return seconds <= most_seconds ? std::optional(seconds) : std::nullopt;
-}
-
-double WallClock::seconds() {
-  return std::chrono::duration<double>(Clock::now() - program_start).count();
 }
 
 }  // namespace octet

@@ -48,18 +48,4 @@ std::optional<ProfileSteps> parse_profile_steps(std::string_view text);
 /// 60. Nothing for any other text.
 std::optional<double> parse_wall_time(std::string_view text);
 
-/// Time since this process began, against a limit.
-class WallClock {
- public:
-  /// `limit`: seconds; 0 for none.
-  explicit WallClock(double limit) : limit_(limit) {}
-
-  static double seconds();
-  /// Says whether work of that many seconds, begun now, would not end before the limit.
-  bool is_too_late_for(double work) const { return limit_ > 0 && seconds() + work >= limit_; }
-
- private:
-  double limit_;
-};
-
 }  // namespace octet

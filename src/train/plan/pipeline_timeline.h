@@ -34,9 +34,4 @@ PipelineEstimate estimate_pipeline(const RunConfig& config, const MeshShape& mes
 /// A line for each rank, and one for the step.
 std::string pipeline_times_text(const PipelineEstimate& estimate);
 
-/// An SVG of a pipeline's passes over time: a row a rank, a box a pass with the number of its micro-batch, forward,
-/// backward and the two gradients in colours of their own, later chunks darker. `title` stands above.
-std::string schedule_picture(const PipelineShape& shape, const PipelinePasses& passes, const PipelineTimes& times,
-                             const std::string& title);
-
 }  // namespace octet

@@ -1,7 +1,6 @@
 #include "src/train/run/checkpointing.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "src/base/log.h"
 #include "src/base/seconds_since.h"
@@ -198,21 +197,6 @@ void Checkpointing::committed(const checkpoint::SaveReport& report) {
     log::info("checkpoint.interval auto: every {:.0f} min, by a stall of {:.3f} s and {:.0f} GPU-hours between stops",
               checkpoint::automatic_seconds(interval_, cost_) / 60, cost_.stall_seconds, interval_.failure_gpu_hours);
   }
-}
-
-void SaveTimes::committed(std::int64_t step) {
-  const auto taken = under_way_.find(step);
-  if (taken == under_way_.end()) return;
-  committed_ = {step, taken->second};
-  under_way_.erase(under_way_.begin(), std::next(taken));
-}
-
-checkpoint::Age SaveTimes::failed(std::int64_t step) {
-  if (under_way_.empty()) return age(step);
-  const auto first = under_way_.begin();
-  const checkpoint::Age then = age(first->first, first->second);
-  under_way_.erase(first);
-  return then;
 }
 
 }  // namespace octet

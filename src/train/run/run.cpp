@@ -1,5 +1,4 @@
 #include "src/train/run/run.h"
-#include "src/comm/look_together.h"
 
 #include <cerrno>
 #include <chrono>
@@ -11,11 +10,13 @@
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
 #include "src/base/seconds_since.h"
+#include "src/comm/look_together.h"
 #include "src/comm/reductions.h"
 #include "src/comm/watchdog.h"
 #include "src/data/token_file.h"
 #include "src/model/step_costs.h"
 #include "src/train/health/device_health.h"
+#include "src/train/options/option_texts.h"
 #include "src/train/options/run_options.h"
 #include "src/train/plan/less_memory.h"
 #include "src/train/plan/memory_plan.h"
@@ -23,6 +24,7 @@
 #include "src/train/run/run_banner.h"
 #include "src/train/run/run_log.h"
 #include "src/train/run/shared_warnings.h"
+#include "src/train/run/wall_clock.h"
 #include "src/train/start/library_plans.h"
 #include "src/train/start/resume.h"
 #include "src/train/start/token_ranges.h"

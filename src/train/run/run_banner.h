@@ -4,6 +4,7 @@
 
 #include "src/train/plan/memory_plan.h"
 #include "src/train/start/run_environment.h"
+#include "src/train/step/trainer.h"
 
 namespace octet {
 

@@ -8,7 +8,7 @@
 
 #include "src/base/error.h"
 #include "src/base/named_enum.h"
-#include "src/train/options/option_texts.h"
+#include "src/train/run/wall_clock.h"
 
 namespace octet {
 

@@ -15,7 +15,7 @@
 #include "src/comm/packing.h"
 #include "src/comm/read_together.h"
 #include "src/train/start/initial_weights_check.h"
-#include "src/train/step/model_state.h"
+#include "src/train/step/load_masters.h"
 
 namespace octet {
 namespace {

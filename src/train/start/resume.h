@@ -6,6 +6,7 @@
 #include "checkpoints/restore/verification.h"
 #include "src/train/start/run_directory.h"
 #include "src/train/start/run_environment.h"
+#include "src/train/step/trainer.h"
 
 namespace octet {
 

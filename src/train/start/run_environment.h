@@ -4,10 +4,11 @@
 
 #include "src/comm/mesh.h"
 #include "src/comm/trace.h"
+#include "src/comm/wait_meter.h"
+#include "src/ops/gemm_trace.h"
 #include "src/profile/timeline.h"
 #include "src/train/start/failure_status.h"
 #include "src/train/start/run_directory.h"
-#include "src/train/step/trainer.h"
 
 namespace octet {
 

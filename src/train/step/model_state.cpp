@@ -4,14 +4,11 @@
 #include <map>
 #include <vector>
 
-#include "checkpoints/format/finite.h"
-#include "checkpoints/restore/resharding.h"
 #include "checkpoints/save/save_plan.h"
 #include "checkpoints/save/snapshot.h"
 #include "src/base/log.h"
-#include "src/comm/agreement.h"
-#include "src/comm/read_together.h"
 #include "src/train/options/option_texts.h"
+#include "src/train/step/load_masters.h"
 
 namespace octet {
 namespace {
@@ -24,7 +21,7 @@ ShardedBuffer& buffer_of(ShardedModel& model, int kind) {
 }
 
 checkpoint::StoredTensor stored(int kind, const ParameterSpec& p) {
-  return {.name = fmt::format("{}/{}", kind_names[kind], p.name), .dtype = DType::f32, .shape = p.global};
+  return {.name = stored_name(kind_names[kind], p), .dtype = DType::f32, .shape = p.global};
 }
 
 bool is_recipe_state(const checkpoint::StoredTensor& t) {
@@ -51,25 +48,8 @@ void check_tensors(const std::vector<checkpoint::StoredTensor>& expected, const 
   throw usage_error("train", "{}: holds {}, which the model does not have", directory, found.begin()->first);
 }
 
-/// A verified checkpoint, as its pieces are read.
-struct Source {
-  const std::string& directory;
-  const checkpoint::Manifest& manifest;
-  Communicator* hosts;
-
-  void read(const std::vector<checkpoint::WantedPiece>& wanted) const {
-    files::ReadProgress progress;
-    const auto pieces = [&] {
-      files::with_retries(progress, [&] { checkpoint::read_pieces(directory, manifest, wanted, progress); });
-    };
-    if (hosts == nullptr) return pieces();
-    const auto absent = files::read_together("read of a checkpoint's tensors", *hosts, progress, pieces);
-    if (absent) throw usage_error("train", "{} any more", *absent);
-  }
-};
-
 /// Whole tensors on every rank, small beside a kind of the model's.
-void load_scaling(Float8Scaling& scaling, const Source& source, Stream& stream) {
+void load_scaling(Float8Scaling& scaling, const CheckpointSource& source, Stream& stream) {
   std::vector<Float8Scaling::State> state = scaling.state();
   std::vector<std::vector<char>> staging;
   std::vector<checkpoint::WantedPiece> wanted;
@@ -86,39 +66,6 @@ void load_scaling(Float8Scaling& scaling, const Source& source, Stream& stream) 
     stream.device().copy_from_host(t.data, staging[i].data(), t.bytes(), stream);
   }
   scaling.state_loaded(stream);
-}
-
-/// "DIRECTORY: tensor NAME" of a parameter.
-using PlaceOf = std::function<std::string(const std::string& parameter)>;
-
-/// Each rank looks at what it has read; all end together. `hosts`: null where no other rank is to hear of it.
-void expect_finite_pieces(std::span<const HostPiece> pieces, const PlaceOf& place_of, Communicator* hosts) {
-  const auto look = [&] {
-    for (const HostPiece& p : pieces) {
-      checkpoint::expect_finite({p.data, static_cast<std::size_t>(p.box.extent.elements())}, place_of(p.parameter.name),
-                                p.box, checkpoint::nothing_to_learn_from);
-    }
-  };
-  if (hosts == nullptr) return look();
-  together("checkpoints", "initial weights", *hosts, look);
-}
-
-/// One kind after the other: the most host memory that a GPU's rank needs is that of one of them.
-void load_kind(const ParameterList& list, const ShardedBuffer& buffer, int kind, const Source& source, Stream& stream,
-               Weights expected = Weights::any) {
-  fill_pieces(list, buffer, stream, [&](std::span<const HostPiece> pieces) {
-    std::vector<checkpoint::WantedPiece> wanted;
-    wanted.reserve(pieces.size());
-    for (const HostPiece& p : pieces) {
-      wanted.push_back({.tensor = stored(kind, p.parameter).name, .box = p.box, .data = p.data});
-    }
-    source.read(wanted);
-    if (expected == Weights::any) return;
-    const auto place_of = [&](const std::string& parameter) {
-      return fmt::format("{}: tensor {}/{}", source.directory, kind_names[kind], parameter);
-    };
-    expect_finite_pieces(pieces, place_of, source.hosts);
-  });
 }
 
 /// The snapshot of the rank that saves most of those that hold these pieces, one of each replica. They share them as
@@ -189,63 +136,15 @@ void load_state(ShardedModel& model, const std::string& directory, const checkpo
   const bool stored = std::ranges::any_of(manifest.tensors, is_recipe_state), wanted = !scaling.state().empty();
   const bool recipe_state = same_recipe && stored;
   check_tensors(stored_tensors(model.all_parameters(), scaling), directory, manifest, recipe_state);
-  const Source source{directory, manifest, hosts};
-  for (int kind = 0; kind < kinds; ++kind) load_kind(model.parameters(), buffer_of(model, kind), kind, source, stream);
+  const CheckpointSource source{directory, manifest, hosts};
+  for (int kind = 0; kind < kinds; ++kind)
+    load_kind(model.parameters(), buffer_of(model, kind), kind_names[kind], source, stream);
   scaling.reset(stream);
   if (recipe_state) load_scaling(scaling, source, stream);
   if (wanted && !recipe_state)
     log::info("float8: a new history of abs-maxes begins; the first step scales dynamically");
   if (stored && !recipe_state) log::info("float8: the history of abs-maxes in {} is not used", directory);
   model.weights_changed();
-}
-
-void load_masters(const ParameterList& list, const ShardedBuffer& master, const std::string& directory,
-                  const checkpoint::Manifest& manifest, Stream& stream, Communicator* hosts, Weights expected) {
-  load_kind(list, master, 0, {directory, manifest, hosts}, stream, expected);
-}
-
-void load_masters(const ParameterList& list, const ShardedBuffer& master, const checkpoint::HuggingFaceModel& from,
-                  Stream& stream, Communicator& hosts, Weights expected) {
-  fill_pieces(list, master, stream, [&](std::span<const HostPiece> pieces) {
-    files::ReadProgress progress;
-    const auto read_all = [&] {
-      for (const HostPiece& p : pieces) from.read_box(p.parameter.name, p.box, p.data, progress);
-    };
-    const auto absent = files::read_together("read of a Hugging Face folder", hosts, progress,
-                                             [&] { files::with_retries(progress, read_all); });
-    if (absent) throw usage_error("train", "{} any more", *absent);
-    if (expected == Weights::any) return;
-    expect_finite_pieces(
-        pieces, [&](const std::string& parameter) { return from.place(parameter); }, &hosts);
-  });
-}
-
-checkpoint::Box box_of(const Shard& shard) {
-  checkpoint::Box box;
-  box.offset[0] = shard.offset;
-  box.offset[1] = shard.column;
-  box.extent = shard.cut.with_rows(shard.rows);
-  return box;
-}
-
-void fill_pieces(const ParameterList& list, const ShardedBuffer& buffer, Stream& stream,
-                 const std::function<void(std::span<const HostPiece>)>& read) {
-  const ShardLayout& layout = buffer.layout();
-  Device& device = stream.device();
-  const bool direct = device.type() == DeviceType::cpu;  // device memory is the host's
-  std::vector<float> staging(direct ? 0 : static_cast<std::size_t>(layout.elements()));
-  const auto place = [&](std::size_t i) { return direct ? buffer.data(i) : staging.data() + layout.offset(i); };
-  std::vector<HostPiece> pieces;
-  for (std::size_t i = 0; i < layout.size(); ++i) {
-    if (layout.shard(i).rows == 0) continue;
-    pieces.push_back({.parameter = list.parameters[i], .box = box_of(layout.shard(i)), .data = place(i)});
-  }
-  if (direct) stream.synchronize();
-  read(pieces);
-  for (std::size_t i = 0; i < layout.size() && !direct; ++i) {
-    device.copy_from_host(buffer.data(i), place(i), layout.shard(i).elements() * 4, stream);
-  }
-  stream.synchronize();  // the staging memory ends here
 }
 
 }  // namespace octet

@@ -6,6 +6,7 @@
 #include "src/base/log.h"
 #include "src/metrics/peak.h"
 #include "src/profile/timeline.h"
+#include "src/train/step/kernel_rates.h"
 
 namespace octet {
 namespace {

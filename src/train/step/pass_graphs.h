@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,24 +8,9 @@
 
 #include "src/base/named_enum.h"
 #include "src/device/device.h"
-#include "src/device/work.h"
 #include "src/device/work_list.h"
 
 namespace octet {
-
-/// What a device can do at most.
-struct KernelRates {
-  double fp8 = 0, bf16 = 0, fp32 = 0;  ///< FLOP/s of products, by their operands
-  double memory = 0;                   ///< bytes a second that kernels read and write
-};
-
-/// Seconds of a kernel at these rates: the longer of its products (of attention half of its whole score matrix) and its
-/// bytes.
-inline double kernel_seconds(const Work& work, const KernelRates& rates) {
-  const double rate = is_float8(work.multiplied) ? rates.fp8 : work.multiplied == DType::bf16 ? rates.bf16 : rates.fp32;
-  const double products = work.name.starts_with("attention") ? work.flops / 2 : work.flops;
-  return std::max(products / rate, static_cast<double>(work.bytes) / rates.memory);
-}
 
 /// Gives a stream the passes of micro-batches, forward and backward, as graphs where they repeat. The host's part of a
 /// pass runs as ever, so that its states and traces are what they are without graphs; but its kernels are listed

@@ -1,0 +1,107 @@
+#include "src/train/step/load_masters.h"
+
+#include "checkpoints/format/finite.h"
+#include "src/comm/agreement.h"
+#include "src/comm/read_together.h"
+
+namespace octet {
+namespace {
+
+/// "DIRECTORY: tensor NAME" of a parameter.
+using PlaceOf = std::function<std::string(const std::string& parameter)>;
+
+/// Each rank looks at what it has read; all end together. `hosts`: null where no other rank is to hear of it.
+void expect_finite_pieces(std::span<const HostPiece> pieces, const PlaceOf& place_of, Communicator* hosts) {
+  const auto look = [&] {
+    for (const HostPiece& p : pieces) {
+      checkpoint::expect_finite({p.data, static_cast<std::size_t>(p.box.extent.elements())}, place_of(p.parameter.name),
+                                p.box, checkpoint::nothing_to_learn_from);
+    }
+  };
+  if (hosts == nullptr) return look();
+  together("checkpoints", "initial weights", *hosts, look);
+}
+
+}  // namespace
+
+checkpoint::Box box_of(const Shard& shard) {
+  checkpoint::Box box;
+  box.offset[0] = shard.offset;
+  box.offset[1] = shard.column;
+  box.extent = shard.cut.with_rows(shard.rows);
+  return box;
+}
+
+void fill_pieces(const ParameterList& list, const ShardedBuffer& buffer, Stream& stream,
+                 const std::function<void(std::span<const HostPiece>)>& read) {
+  const ShardLayout& layout = buffer.layout();
+  Device& device = stream.device();
+  const bool direct = device.type() == DeviceType::cpu;  // device memory is the host's
+  std::vector<float> staging(direct ? 0 : static_cast<std::size_t>(layout.elements()));
+  const auto place = [&](std::size_t i) { return direct ? buffer.data(i) : staging.data() + layout.offset(i); };
+  std::vector<HostPiece> pieces;
+  for (std::size_t i = 0; i < layout.size(); ++i) {
+    if (layout.shard(i).rows == 0) continue;
+    pieces.push_back({.parameter = list.parameters[i], .box = box_of(layout.shard(i)), .data = place(i)});
+  }
+  if (direct) stream.synchronize();
+  read(pieces);
+  for (std::size_t i = 0; i < layout.size() && !direct; ++i) {
+    device.copy_from_host(buffer.data(i), place(i), layout.shard(i).elements() * 4, stream);
+  }
+  stream.synchronize();  // the staging memory ends here
+}
+
+void CheckpointSource::read(const std::vector<checkpoint::WantedPiece>& wanted) const {
+  files::ReadProgress progress;
+  const auto pieces = [&] {
+    files::with_retries(progress, [&] { checkpoint::read_pieces(directory, manifest, wanted, progress); });
+  };
+  if (hosts == nullptr) return pieces();
+  const auto absent = files::read_together("read of a checkpoint's tensors", *hosts, progress, pieces);
+  if (absent) throw usage_error("train", "{} any more", *absent);
+}
+
+std::string stored_name(std::string_view kind, const ParameterSpec& parameter) {
+  return fmt::format("{}/{}", kind, parameter.name);
+}
+
+void load_kind(const ParameterList& list, const ShardedBuffer& buffer, std::string_view kind,
+               const CheckpointSource& source, Stream& stream, Weights expected) {
+  fill_pieces(list, buffer, stream, [&](std::span<const HostPiece> pieces) {
+    std::vector<checkpoint::WantedPiece> wanted;
+    wanted.reserve(pieces.size());
+    for (const HostPiece& p : pieces) {
+      wanted.push_back({.tensor = stored_name(kind, p.parameter), .box = p.box, .data = p.data});
+    }
+    source.read(wanted);
+    if (expected == Weights::any) return;
+    const auto place_of = [&](const std::string& parameter) {
+      return fmt::format("{}: tensor {}/{}", source.directory, kind, parameter);
+    };
+    expect_finite_pieces(pieces, place_of, source.hosts);
+  });
+}
+
+void load_masters(const ParameterList& list, const ShardedBuffer& master, const std::string& directory,
+                  const checkpoint::Manifest& manifest, Stream& stream, Communicator* hosts, Weights expected) {
+  load_kind(list, master, "master", {directory, manifest, hosts}, stream, expected);
+}
+
+void load_masters(const ParameterList& list, const ShardedBuffer& master, const checkpoint::HuggingFaceModel& from,
+                  Stream& stream, Communicator& hosts, Weights expected) {
+  fill_pieces(list, master, stream, [&](std::span<const HostPiece> pieces) {
+    files::ReadProgress progress;
+    const auto read_all = [&] {
+      for (const HostPiece& p : pieces) from.read_box(p.parameter.name, p.box, p.data, progress);
+    };
+    const auto absent = files::read_together("read of a Hugging Face folder", hosts, progress,
+                                             [&] { files::with_retries(progress, read_all); });
+    if (absent) throw usage_error("train", "{} any more", *absent);
+    if (expected == Weights::any) return;
+    expect_finite_pieces(
+        pieces, [&](const std::string& parameter) { return from.place(parameter); }, &hosts);
+  });
+}
+
+}  // namespace octet
