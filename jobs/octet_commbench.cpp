@@ -24,8 +24,7 @@
 #include "src/comm/nccl_process.h"
 #include "src/comm/watchdog.h"
 #include "src/device/hardware_queues.h"
-#include "src/train/options/validate.h"
-#include "src/train/plan/memory_plan.h"
+#include "src/train/options/layout.h"
 #include "src/train/start/cpu_setup.h"
 
 namespace octet::commbench {

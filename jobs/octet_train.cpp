@@ -26,9 +26,8 @@
 #include "src/comm/watchdog.h"
 #include "src/device/hardware_queues.h"
 #include "src/train/options/checks.h"
+#include "src/train/options/layout.h"
 #include "src/train/options/run_options.h"
-#include "src/train/options/validate.h"
-#include "src/train/plan/memory_plan.h"
 #include "src/train/run/run.h"
 #include "src/train/run/stop_request.h"
 #include "src/train/start/cpu_setup.h"
@@ -86,9 +85,7 @@ void set_up(Machine& machine, const CommandLine& command, const RunConfig& confi
 
 int train(const CommandLine& command, const std::vector<std::string>& words, MpiRuntime& mpi, const StopSignal& stop) {
   std::signal(SIGPIPE, SIG_IGN);  // the run goes on where nobody reads its lines any more
-  RunConfig config = command.config;
-  config.parallel = resolve_layout(config, mpi.size(), command.origins);
-  config.nccl.one_rank_groups = config.parallel.one_rank_exchange;
+  const RunConfig config = laid_out(command.config, mpi.size(), command.origins);
   // What the working folder's name has brought in: no checkpoint could hold it.
   refuse_what_is_no_text(to_yaml(config), "the configuration with the folders of its paths");
   log::info("{} rank(s) on {} per node, node {}", mpi.size(), mpi.local_size(), mpi.node());

@@ -15,7 +15,7 @@ struct CommandLine {
   std::string help_topic;  ///< of --help; empty: none
   RunConfig config;        ///< resolved and validated, for run and print_config
   std::string config_file;
-  Origins origins;  ///< for messages of later checks (resolve_layout)
+  Origins origins;  ///< for messages of later checks (laid_out)
 };
 
 /// `octet-train [CONFIG.yaml] [--section.key VALUE]... [-h | --help [TOPIC] | --print-config | --print-reference]`.

@@ -19,8 +19,8 @@
 #include "src/profile/chrome_trace.h"
 #include "src/train/options/checks.h"
 #include "src/train/options/data_check.h"
+#include "src/train/options/layout.h"
 #include "src/train/options/schedule_check.h"
-#include "src/train/options/validate.h"
 #include "src/train/plan/dry_order.h"
 #include "src/train/plan/dry_run.h"
 #include "src/train/plan/dry_timeline.h"
@@ -82,18 +82,13 @@ DryCommand parse(const std::vector<std::string>& words) {
   if (out.run.action != CommandLine::Action::run) return out;
   check(out.options);
   check_overrides(out.options.cluster, out.options.overrides);
-  RunConfig& config = out.run.config;
-  config.parallel = resolve_layout(config, out.options.ranks, out.run.origins);
-  config.nccl.one_rank_groups = config.parallel.one_rank_exchange;
-  out.mesh = mesh_shape(config.parallel);
+  out.run.config = laid_out(out.run.config, out.options.ranks, out.run.origins);
+  out.mesh = mesh_shape(out.run.config.parallel);
   return out;
 }
 
-/// What is left to the plan is decided in `c`.
-std::string memory_text(DryCommand& c, const DryMachine& m) {
-  RunConfig& config = c.run.config;
-  const MemoryPlan plan = plan_run(config, c.mesh, static_cast<int>(c.options.rank), m.ranks_on_node, DeviceType::cpu,
-                                   [&](const MemoryPlan& of) { return fits_gpu(of, m); });
+std::string memory_text(const MemoryPlan& plan, const DryCommand& c, const DryMachine& m) {
+  const RunConfig& config = c.run.config;
   std::string text = fmt::format("memory plan:\n{}", memory_table(plan, nullptr));
   if (fsdp_options(config, c.mesh.dp_shard).keep_transposed) {
     text += "  with transposed copies of 8-bit weights (float8.keep_transposed_weights)\n";
@@ -251,7 +246,10 @@ std::string dry_run(const std::vector<std::string>& words) {
   text += schedule_lines(c.run.config, saved);
   text += mixture_lines(c.run.config, saved);
   text += weights_lines(c.run.config, saved);
-  text += memory_text(c, m);
+  const FittedRun fitted = fit_run(c.run.config, c.mesh, static_cast<int>(c.options.rank), m.ranks_on_node,
+                                   DeviceType::cpu, [&](const MemoryPlan& of) { return fits_gpu(of, m); });
+  c.run.config = fitted.config;
+  text += memory_text(fitted.plan, c, m);
   text += checkpoints_text(c.run.config);
   return text + step_text(c, m);
 }

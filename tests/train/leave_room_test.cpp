@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "kernels/gemm.h"
-#include "src/train/options/validate.h"
+#include "src/train/options/layout.h"
 #include "src/train/plan/dry_run.h"
-#include "src/train/plan/memory_plan.h"
 
 namespace octet {
 namespace {

@@ -49,11 +49,12 @@ struct Asked {
 };
 Asked plan(RunConfig config, bool room) {
   Asked asked;
-  asked.plan = plan_run(config, {}, 0, 1, DeviceType::cpu, [&](const MemoryPlan&) {
+  const FittedRun fitted = fit_run(std::move(config), {}, 0, 1, DeviceType::cpu, [&](const MemoryPlan&) {
     ++asked.questions;
     return room;
   });
-  asked.config = config;
+  asked.plan = fitted.plan;
+  asked.config = fitted.config;
   return asked;
 }
 

@@ -8,8 +8,8 @@
 #include <map>
 
 #include "src/profile/scopes.h"
+#include "src/train/options/layout.h"
 #include "src/train/plan/dry_run.h"
-#include "src/train/plan/memory_plan.h"
 #include "src/train/step/pipeline_plan.h"
 
 namespace octet {

@@ -13,9 +13,8 @@
 #include "kernels/table.h"
 #include "src/comm/dry_communicator.h"
 #include "src/comm/mesh.h"
-#include "src/train/options/validate.h"
+#include "src/train/options/layout.h"
 #include "src/train/plan/dry_run.h"
-#include "src/train/plan/memory_plan.h"
 #include "src/train/step/run_settings.h"
 
 namespace octet {

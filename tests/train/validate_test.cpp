@@ -5,6 +5,7 @@
 #include "jobs/train/command_line.h"
 #include "src/ops/recipe.h"
 #include "src/train/options/checks.h"
+#include "src/train/options/layout.h"
 #include "src/train/options/validate.h"
 #include "tests/support/usage_message.h"
 

@@ -19,8 +19,8 @@
 #include "src/metrics/status.h"
 #include "src/train/options/checks.h"
 #include "src/train/options/data_check.h"
+#include "src/train/options/layout.h"
 #include "src/train/options/option_texts.h"
-#include "src/train/options/validate.h"
 #include "src/train/plan/less_memory.h"
 #include "src/train/plan/memory_plan.h"
 #include "src/train/start/initial_weights_check.h"
@@ -81,17 +81,18 @@ void check_not_finished(const RunConfig& c) {
 }
 
 /// Rank 0 stands for all, whose plans are alike; in a pipeline the one that needs most.
-void check_memory(RunConfig c, const MeshShape& mesh, const ClusterProfile& p) {
+void check_memory(const RunConfig& c, const MeshShape& mesh, const ClusterProfile& p) {
   const int ranks_on_node = static_cast<int>(p.ranks_per_node());
   const std::size_t worst = mesh.pp == 1 ? 0 : plan_pipeline(c, mesh, ranks_on_node, DeviceType::cpu).worst();
-  const MemoryPlan plan = plan_run(c, mesh, rank_of_stage(mesh, worst), ranks_on_node, DeviceType::cpu,
+  const FittedRun fitted = fit_run(c, mesh, rank_of_stage(mesh, worst), ranks_on_node, DeviceType::cpu,
                                    [&](const MemoryPlan& of) { return fit_of(of, p).gpu_fits(); });
+  const MemoryPlan& plan = fitted.plan;
   const auto refuse = [&](const char* what, double needs, double has, const std::string& ways) {
     throw usage_error("submit", "the run needs {:.1f} GiB of a {}, which has {:.1f} on {}; use {}\n{}", needs, what,
                       has, p.name, ways, memory_table(plan, nullptr));
   };
   const Fit fit = fit_of(plan, p);
-  const std::string ways = ways_to_less_memory(c, mesh, ranks_on_node, "nodes");
+  const std::string ways = ways_to_less_memory(fitted.config, mesh, ranks_on_node, "nodes");
   if (!fit.gpu_fits()) refuse("GPU", fit.gpu, fit.of_gpu, ways);
   // Of a node with GPUs it is the checkpoints' memory, which the weights alone decide.
   if (!fit.node_fits()) refuse("node", fit.node, fit.of_node, c.device == DeviceType::cuda ? "more nodes" : ways);
@@ -218,18 +219,16 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
   check_resuming(config, options);
   check_not_finished(config);
   const std::int64_t ranks = options.nodes * profile.ranks_per_node();
-  const ParallelConfig parallel = resolve_layout(config, ranks, run.origins);
-  if (profile.ranks_per_node() % parallel.tp != 0) {
+  const RunConfig resolved = laid_out(config, ranks, run.origins);
+  const MeshShape mesh = mesh_shape(resolved.parallel);
+  if (profile.ranks_per_node() % mesh.tp != 0) {
     throw usage_error(
         "submit", "parallel.tp = {}: expected a divisor of the {} ranks of a node, which tensor parallelism stays in",
-        parallel.tp, profile.ranks_per_node());
+        mesh.tp, profile.ranks_per_node());
   }
-  log::info("layout: {} nodes x {} ranks = {}", options.nodes, profile.ranks_per_node(),
-            layout_text(mesh_shape(parallel)));
-  RunConfig resolved = config;
-  resolved.parallel = parallel;
+  log::info("layout: {} nodes x {} ranks = {}", options.nodes, profile.ranks_per_node(), layout_text(mesh));
   newest_saved(resolved);  // refuses settings with which the job would refuse to go on, when its turn comes
-  check_memory(resolved, mesh_shape(parallel), profile);
+  check_memory(resolved, mesh, profile);
   check_tuner_environment(config.nccl, value_in_job(job, "OCTET_TUNING_FILE"), value_in_job(job, "NCCL_TUNER_PLUGIN"));
   std::vector<std::string> notes;
   check_where_it_is(options.dry_run, "program", notes,

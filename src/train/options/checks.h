@@ -37,7 +37,9 @@ void check_slow_ranks(const RunConfig& c, const Origins& at);
 void check_checkpoint(const RunConfig& c, const Origins& at);
 void check_tensor_parallel(const RunConfig& c, const Origins& at);
 void check_parallel(const ParallelConfig& p, const Origins& at);
-/// `p`: the resolved layout.
+/// `p`: the resolved layout. The global batch divides, and every option has its effect on such a mesh.
+void check_layout(const RunConfig& c, const ParallelConfig& p, const Origins& at);
+/// `p`: the same.
 void check_gradient_wire(const RunConfig& c, const ParallelConfig& p, int micro_batches, const Origins& at);
 void check_pipeline(const RunConfig& c, const Origins& at);
 void check_nccl(const RunConfig& c, const Origins& at);

@@ -79,7 +79,7 @@ void check_gradient_wire(const RunConfig& c, const ParallelConfig& p, int micro_
   }
 }
 
-/// What holds for any number of micro-batches; see resolve_layout for the rest.
+/// What holds for any number of micro-batches; see check_layout for the rest.
 void check_pipeline(const RunConfig& c, const Origins& at) {
   const ParallelConfig& p = c.parallel;
   const std::int64_t stages = p.pp * p.pp_chunks;

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-
 #include "src/base/options/schema.h"
 #include "src/train/options/run_config.h"
 
@@ -11,16 +8,5 @@ namespace octet {
 /// Throws a usage error for values out of range and for combinations that no run could have, whatever its number of
 /// ranks. `origins` (Schema::origins) lets messages name file and line.
 void validate(const RunConfig& config, const Origins& origins = {});
-
-/// The mesh for that many ranks: dp_shard is resolved, and pp x dp_replicate x dp_shard x tp is `ranks`. Throws a usage
-/// error where that is impossible, the global batch does not divide, or an option needs another mesh.
-ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const Origins& origins = {});
-
-/// Why the pass of a micro-batch, on a mesh of so many shards and tensor-parallel ranks, cannot be a CUDA graph
-/// whatever its size; empty where it can.
-std::string obstacle_to_graphs(const RunConfig& config, std::int64_t shards, std::int64_t tp);
-
-/// Why the optimizer's update cannot be beside the next forward pass on such a mesh; empty where it can.
-std::string obstacle_to_update_beside(const RunConfig& config, std::int64_t shards, std::int64_t tp);
 
 }  // namespace octet

@@ -15,7 +15,7 @@ namespace octet {
 /// their groups in the trace, as it would in the run; on any machine, for any layout of any size. Main thread only.
 class DryRun {
  public:
-  /// `config`: with its layout resolved (validate.h); `mesh`: of it, and `rank` of that mesh takes part. `workspaces`:
+  /// `config`: with its layout resolved (layout.h); `mesh`: of it, and `rank` of that mesh takes part. `workspaces`:
   /// of which device's kernels they are as large as (kernels/table.h): the CPU's, or the run's own. `log`: of the
   /// device's work (make_dry_device). `multiprocessors`: of the run's GPU, where it matters for what its GEMMs are
   /// chosen (optimizer.beside_gemms).

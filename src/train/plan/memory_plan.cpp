@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "src/base/error.h"
 #include "src/train/plan/dry_run.h"
@@ -91,14 +92,6 @@ std::int64_t nccl_needs(const std::vector<DryGroup>& groups, const RunConfig& co
   return bytes;
 }
 
-MeshShape mesh_shape(const ParallelConfig& p) {
-  return {.pp = static_cast<int>(p.pp),
-          .dp_replicate = static_cast<int>(p.dp_replicate),
-          .dp_shard = static_cast<int>(p.dp_shard),
-          .cp = static_cast<int>(p.cp),
-          .tp = static_cast<int>(p.tp)};
-}
-
 MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int rank, int ranks_on_node,
                     DeviceType workspaces) {
   DryRun dry(with_two_micro_batches(config, mesh), mesh, rank, workspaces);
@@ -113,15 +106,17 @@ MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int rank, in
   return plan;
 }
 
-MemoryPlan plan_run(RunConfig& config, const MeshShape& mesh, int rank, int ranks_on_node, DeviceType workspaces,
-                    const std::function<bool(const MemoryPlan&)>& there_is_room) {
-  const MemoryPlan plan = plan_run(config, mesh, rank, ranks_on_node, workspaces);
+FittedRun fit_run(RunConfig config, const MeshShape& mesh, int rank, int ranks_on_node, DeviceType workspaces,
+                  const std::function<bool(const MemoryPlan&)>& there_is_room) {
+  MemoryPlan plan = plan_run(config, mesh, rank, ranks_on_node, workspaces);
   const bool left_to_us = config.float8.keep_transposed_weights == AutoBool::automatic &&
                           fsdp_options(config, mesh.dp_shard).keep_transposed;
-  if (!left_to_us) return plan;
-  const bool keep = there_is_room(plan);
-  config.float8.keep_transposed_weights = keep ? AutoBool::yes : AutoBool::no;
-  return keep ? plan : plan_run(config, mesh, rank, ranks_on_node, workspaces);
+  if (left_to_us) {
+    const bool keep = there_is_room(plan);
+    config.float8.keep_transposed_weights = keep ? AutoBool::yes : AutoBool::no;
+    if (!keep) plan = plan_run(config, mesh, rank, ranks_on_node, workspaces);
+  }
+  return {std::move(config), plan};
 }
 
 std::size_t PipelineMemory::worst() const {

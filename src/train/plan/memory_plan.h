@@ -37,17 +37,19 @@ void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_node, int r
 /// node: the upper estimate of src/comm/nccl_footprint.h. 0 where no NCCL is used: on device cpu, or for one rank.
 std::int64_t nccl_needs(const std::vector<DryGroup>& groups, const RunConfig& config, int ranks_on_node);
 
-/// The mesh of a resolved layout (validate.h).
-MeshShape mesh_shape(const ParallelConfig& parallel);
-
 /// The memory of that rank of the run on that mesh, with workspaces of the size of that device's kernels: the peaks of
 /// a few steps that are run dry (dry_run.h). `ranks_on_node`: for what NCCL takes.
 MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int rank, int ranks_on_node, DeviceType workspaces);
 
-/// The memory of a run that leaves it to the plan whether transposed weights are kept
-/// (float8.keep_transposed_weights auto): with them, or where `there_is_room` denies it, without. `config` says which.
-MemoryPlan plan_run(RunConfig& config, const MeshShape& mesh, int rank, int ranks_on_node, DeviceType workspaces,
-                    const std::function<bool(const MemoryPlan&)>& there_is_room);
+/// A run of which nothing is left to the plan of its memory.
+struct FittedRun {
+  RunConfig config;
+  MemoryPlan plan;
+};
+/// Whether transposed weights are kept (float8.keep_transposed_weights auto) is left to the plan: they are, or where
+/// `there_is_room` denies it, they are not. `config` says which.
+FittedRun fit_run(RunConfig config, const MeshShape& mesh, int rank, int ranks_on_node, DeviceType workspaces,
+                  const std::function<bool(const MemoryPlan&)>& there_is_room);
 
 /// The plans of the ranks of a pipeline, which have different stages: of one of each. Without a pipeline of one.
 struct PipelineMemory {

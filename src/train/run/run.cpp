@@ -136,14 +136,15 @@ int run_training(const RunConfig& configured, const RunEnvironment& environment,
   const MeshShape& shape = environment.mesh.shape();
   Device& device = environment.stream.device();
   const auto ranks_on_gpu = static_cast<int>(configured.nccl.ranks_per_gpu);
-  RunConfig config = configured;
   const auto on_all_ranks = [&](const MemoryPlan& plan) {
     std::int32_t lacking = fits(plan, device, environment.ranks_on_node, ranks_on_gpu) ? 0 : 1;
     reductions::counts(environment.control).all_reduce(&lacking, 1, DType::i32, ReduceOp::sum);
     return lacking == 0;
   };
-  const MemoryPlan plan =
-      plan_run(config, shape, environment.mesh.world().rank(), environment.ranks_on_node, device.type(), on_all_ranks);
+  FittedRun fitted = fit_run(configured, shape, environment.mesh.world().rank(), environment.ranks_on_node,
+                             device.type(), on_all_ranks);
+  RunConfig& config = fitted.config;
+  const MemoryPlan& plan = fitted.plan;
   check_fits(plan, device, environment.ranks_on_node, ranks_on_gpu,
              ways_to_less_memory(config, shape, environment.ranks_on_node,
                                  device.type() == DeviceType::cpu ? "nodes" : "ranks"));

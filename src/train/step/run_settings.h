@@ -15,7 +15,7 @@ namespace octet {
 /// With parallel.gradient_wire `bf16` GEMMs leave gradients in bf16 where nothing is added to them, but for fp32
 /// operands. parallel.zero `auto` is 3 when there is more than one shard and no pipeline, else 2.
 /// float8.keep_transposed_weights `auto` keeps copies wherever they are of use: whether there is room for them, the
-/// memory plan has said before (plan_run).
+/// memory plan has said before (fit_run).
 FsdpOptions fsdp_options(const RunConfig& config, int shards);
 
 /// Says what these options mean for weights and gradients: "zero 2: weights whole during a step".

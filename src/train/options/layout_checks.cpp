@@ -1,0 +1,87 @@
+#include "src/ops/recipe.h"
+#include "src/parallel/pipeline/pipeline_passes.h"
+#include "src/train/options/checks.h"
+#include "src/train/options/layout.h"
+
+namespace octet {
+
+void check_layout(const RunConfig& c, const ParallelConfig& p, const Origins& at) {
+  const bool exchanges = p.dp_shard > 1 || p.one_rank_exchange;
+  if (p.whole_gradients != GradientForm::fp32 && !exchanges) {
+    throw refuse(at, "parallel.whole_gradients", p.whole_gradients,
+                 "has no effect with parallel.dp_shard = 1: gradients are summed in their fp32 pieces; expected fp32");
+  }
+  if (p.one_rank_exchange && p.dp_shard > 1) {
+    throw refuse(at, "parallel.one_rank_exchange", "true",
+                 "is for shard groups of one rank, this run has {} shards; expected false", p.dp_shard);
+  }
+  if (p.overlap == AutoBool::yes && p.dp_shard == 1 && !p.one_rank_exchange) {
+    throw refuse(at, "parallel.overlap", p.overlap,
+                 "has no effect with parallel.dp_shard = 1: nothing is gathered; expected auto or false");
+  }
+  if (const std::string why = obstacle_to_graphs(c, p.dp_shard, p.tp); c.graphs == AutoBool::yes && !why.empty()) {
+    throw refuse(at, "cuda.graphs", c.graphs, "{}; expected auto or false", why);
+  }
+  if (const std::string why = obstacle_to_update_beside(c, p.dp_shard, p.tp);
+      c.optimizer.beside_forward == AutoBool::yes && !why.empty()) {
+    throw refuse(at, "optimizer.beside_forward", c.optimizer.beside_forward,
+                 "{}; expected auto or false, or another recipe: rowwise, rowwise_with_gw_hp, blockwise or delayed",
+                 why);
+  }
+  if (p.zero_with(p.dp_shard) == Zero::three && c.float8.keep_transposed_weights == AutoBool::yes) {
+    throw refuse(at, "float8.keep_transposed_weights", true,
+                 "weights are let go after each use, and their copies with them; expected auto or false, or "
+                 "parallel.zero 1 or 2");
+  }
+  check_nccl_groups(c, p, at);
+  const std::int64_t data_parallel = p.dp_replicate * p.dp_shard;
+  const std::int64_t sequences = c.train.micro_batch * data_parallel;
+  if (c.train.global_batch % sequences != 0) {
+    throw refuse(at, "train.global_batch", c.train.global_batch,
+                 "expected a multiple of micro_batch {} x {} data-parallel ranks = {}", c.train.micro_batch,
+                 data_parallel, sequences);
+  }
+  if (p.whole_gradients != GradientForm::fp32 && c.train.global_batch == sequences) {
+    throw refuse(at, "parallel.whole_gradients", p.whole_gradients,
+                 "has no effect with one micro-batch a step (train.global_batch {}): none is kept for a later one; "
+                 "expected fp32",
+                 c.train.global_batch);
+  }
+  const auto micro_batches = static_cast<int>(c.train.global_batch / sequences);
+  check_gradient_wire(c, p, micro_batches, at);
+  if (const auto obstacle = obstacle_to(pipeline_shape(p, micro_batches))) {
+    throw refuse(at, obstacle->key, obstacle->value, "{}", obstacle->why);
+  }
+}
+
+std::string obstacle_to_graphs(const RunConfig& c, std::int64_t shards, std::int64_t tp) {
+  const auto exchanges = [](std::string_view what) {
+    return fmt::format("{}, ranks exchange within the pass of a micro-batch, which is not captured", what);
+  };
+  if (shards > 1) return exchanges(fmt::format("with parallel.dp_shard = {}", shards));
+  if (c.parallel.pp > 1) return exchanges(fmt::format("with parallel.pp = {}", c.parallel.pp));
+  if (tp > 1) return exchanges(fmt::format("with parallel.tp = {}", tp));
+  if (c.parallel.one_rank_exchange) return exchanges("with parallel.one_rank_exchange");
+  const auto takes_memory = [](std::string_view what) {
+    return fmt::format("with {}, the pass of a micro-batch takes memory, which is not captured", what);
+  };
+  if (c.parallel.zero == Zero::three) return takes_memory("parallel.zero = 3");
+  const bool casts_first = c.precision == Precision::float8 && float8_recipe(c.float8)->casts_first();
+  if (casts_first && c.float8.all_gather == AutoBool::no) return takes_memory("float8.all_gather = false");
+  if (c.optimizer.beside_forward == AutoBool::yes) {
+    return "with optimizer.beside_forward = true, the pass of a micro-batch waits for updates, which is not captured";
+  }
+  return {};
+}
+
+std::string obstacle_to_update_beside(const RunConfig& c, std::int64_t shards, std::int64_t tp) {
+  if (c.precision != Precision::float8 || shards * tp == 1) return {};
+  const RecipePtr recipe = float8_recipe(c.float8);
+  if (!recipe->casts_first() || recipe->remembers()) return {};
+  return fmt::format(
+      "with float8.recipe = {} the {} ranks that share a weight (dp_shard {} x tp {}) take its scale from the largest "
+      "value of all of them, in one exchange after the last update",
+      c.float8.recipe, shards * tp, shards, tp);
+}
+
+}  // namespace octet
