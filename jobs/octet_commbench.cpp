@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "jobs/commbench/bench_context.h"
-#include "jobs/train/nccl_tuner.h"
-#include "jobs/train/rank_binding.h"
-#include "jobs/train/world.h"
+#include "jobs/ranks/nccl_tuner.h"
+#include "jobs/ranks/rank_binding.h"
+#include "jobs/ranks/world.h"
 #include "jobs/version.h"
 #include "src/base/log.h"
 #include "src/base/reason.h"

@@ -4,13 +4,13 @@
 #include <filesystem>
 #include <optional>
 
-#include "jobs/train/command_line.h"
-#include "jobs/train/dry_run_command.h"
-#include "jobs/train/library_versions.h"
-#include "jobs/train/nccl_tuner.h"
-#include "jobs/train/rank_binding.h"
+#include "jobs/dry_run/dry_run_command.h"
+#include "jobs/ranks/library_versions.h"
+#include "jobs/ranks/nccl_tuner.h"
+#include "jobs/ranks/rank_binding.h"
+#include "jobs/ranks/world.h"
+#include "jobs/run/command_line.h"
 #include "jobs/train/resuming_command.h"
-#include "jobs/train/world.h"
 #include "jobs/version.h"
 #include "kernels/gemm_timing.h"
 #include "src/base/log.h"

@@ -7,7 +7,7 @@
 
 #include "jobs/commbench/measure.h"
 #include "jobs/commbench/teams.h"
-#include "jobs/train/command_line.h"
+#include "jobs/run/command_line.h"
 
 namespace octet::commbench {
 

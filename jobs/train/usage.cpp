@@ -1,6 +1,6 @@
 #include "jobs/train/usage.h"
 
-#include "jobs/train/dry_run_options.h"
+#include "jobs/dry_run/dry_run_options.h"
 #include "src/base/error.h"
 #include "src/base/options/document.h"
 #include "src/base/options/text.h"

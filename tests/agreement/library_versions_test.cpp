@@ -1,5 +1,5 @@
 // Ranks that compute with other libraries than rank 0 are named, once, and the run goes on.
-#include "jobs/train/library_versions.h"
+#include "jobs/ranks/library_versions.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Ranks that would tune NCCL differently refuse to start, all with the same words.
-#include "jobs/train/nccl_tuner.h"
+#include "jobs/ranks/nccl_tuner.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "jobs/train/command_line.h"
+#include "jobs/run/command_line.h"
 #include "src/base/error.h"
 #include "src/data/tokenizer_identity.h"
 #include "src/train/options/run_options.h"

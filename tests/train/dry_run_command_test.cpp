@@ -1,5 +1,5 @@
 // octet-train --dry-run: what it prints, writes and refuses.
-#include "jobs/train/dry_run_command.h"
+#include "jobs/dry_run/dry_run_command.h"
 
 #include <gtest/gtest.h>
 

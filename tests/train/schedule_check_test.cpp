@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "jobs/train/command_line.h"
+#include "jobs/run/command_line.h"
 #include "src/train/options/run_options.h"
 #include "src/train/options/settings_check.h"
 

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "jobs/train/command_line.h"
+#include "jobs/run/command_line.h"
 #include "src/ops/recipe.h"
 #include "src/train/options/checks.h"
 #include "src/train/options/layout.h"

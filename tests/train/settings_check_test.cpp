@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "jobs/train/command_line.h"
+#include "jobs/run/command_line.h"
 #include "src/train/options/run_options.h"
 
 namespace octet {

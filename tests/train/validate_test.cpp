@@ -2,7 +2,7 @@
 #include <array>
 #include <limits>
 
-#include "jobs/train/command_line.h"
+#include "jobs/run/command_line.h"
 #include "src/ops/recipe.h"
 #include "src/train/options/checks.h"
 #include "src/train/options/layout.h"

@@ -6,9 +6,9 @@
 #include <optional>
 #include <sstream>
 
-#include "jobs/train/fit.h"
-#include "jobs/train/nccl_tuner.h"
-#include "jobs/train/saved_run.h"
+#include "jobs/ranks/nccl_tuner.h"
+#include "jobs/run/fit.h"
+#include "jobs/run/saved_run.h"
 #include "src/base/log.h"
 #include "src/cluster/environment/job_environment.h"
 #include "src/cluster/machine/run_program.h"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "jobs/train/command_line.h"
+#include "jobs/run/command_line.h"
 #include "src/base/options/schema.h"
 #include "src/cluster/profile_words.h"
 

@@ -1,4 +1,4 @@
-#include "jobs/train/whole_run.h"
+#include "jobs/dry_run/whole_run.h"
 
 #include <fmt/format.h>
 

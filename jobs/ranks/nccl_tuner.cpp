@@ -1,11 +1,11 @@
-#include "jobs/train/nccl_tuner.h"
+#include "jobs/ranks/nccl_tuner.h"
 
 #include <fmt/format.h>
 
 #include <cstdlib>
 #include <filesystem>
 
-#include "jobs/train/differences.h"
+#include "jobs/ranks/differences.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/installation.h"

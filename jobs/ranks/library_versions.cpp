@@ -1,6 +1,6 @@
-#include "jobs/train/library_versions.h"
+#include "jobs/ranks/library_versions.h"
 
-#include "jobs/train/differences.h"
+#include "jobs/ranks/differences.h"
 #include "src/base/log.h"
 #include "src/tuning/tuning_file.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "jobs/train/dry_run_options.h"
+#include "jobs/dry_run/dry_run_options.h"
 #include "src/cluster/profile.h"
 #include "src/metrics/peak.h"
 #include "src/train/options/run_config.h"

@@ -1,4 +1,4 @@
-#include "jobs/train/world.h"
+#include "jobs/ranks/world.h"
 
 #include "src/base/log.h"
 #include "src/comm/nccl_communicator.h"

@@ -1,4 +1,4 @@
-#include "jobs/train/differences.h"
+#include "jobs/ranks/differences.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "jobs/train/dry_run_command.h"
+#include "jobs/dry_run/dry_run_command.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -6,11 +6,11 @@
 #include <map>
 #include <optional>
 
-#include "jobs/train/command_line.h"
-#include "jobs/train/dry_machine.h"
-#include "jobs/train/dry_run_options.h"
-#include "jobs/train/saved_run.h"
-#include "jobs/train/whole_run.h"
+#include "jobs/dry_run/dry_machine.h"
+#include "jobs/dry_run/dry_run_options.h"
+#include "jobs/dry_run/whole_run.h"
+#include "jobs/run/command_line.h"
+#include "jobs/run/saved_run.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/options/arguments.h"

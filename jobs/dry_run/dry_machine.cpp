@@ -1,6 +1,6 @@
-#include "jobs/train/dry_machine.h"
+#include "jobs/dry_run/dry_machine.h"
 
-#include "jobs/train/fit.h"
+#include "jobs/run/fit.h"
 #include "src/base/error.h"
 
 namespace octet {

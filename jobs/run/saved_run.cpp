@@ -1,4 +1,4 @@
-#include "jobs/train/saved_run.h"
+#include "jobs/run/saved_run.h"
 
 #include <vector>
 

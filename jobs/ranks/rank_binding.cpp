@@ -1,4 +1,4 @@
-#include "jobs/train/rank_binding.h"
+#include "jobs/ranks/rank_binding.h"
 
 #include <algorithm>
 #include <cctype>

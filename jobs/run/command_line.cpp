@@ -1,4 +1,4 @@
-#include "jobs/train/command_line.h"
+#include "jobs/run/command_line.h"
 
 #include "jobs/train/usage.h"
 #include "src/base/options/arguments.h"

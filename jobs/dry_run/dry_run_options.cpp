@@ -1,4 +1,4 @@
-#include "jobs/train/dry_run_options.h"
+#include "jobs/dry_run/dry_run_options.h"
 
 #include "src/base/options/document.h"
 #include "src/metrics/peak.h"

@@ -1,4 +1,4 @@
-#include "jobs/train/fit.h"
+#include "jobs/run/fit.h"
 
 namespace octet {
 
