@@ -72,36 +72,27 @@ MachineRates rates_of(const DryMachine& m) {
 
 namespace {
 
-/// Of a GPU, in GiB.
-struct GpuFit {
-  double needs, has;
-  bool fits() const { return needs <= has; }
-};
-
-GpuFit fit_of(const MemoryPlan& plan, const GpuSheet& gpu) {
-  return {static_cast<double>(plan.total() + plan.nccl) / 0x1p30, gpu.memory_gib - GpuProfile().reserved_gib};
+/// Nothing is known to have a limit where neither a cluster nor a GPU is named.
+Fit fit_on(const MemoryPlan& plan, const DryMachine& m) {
+  if (m.cluster) return fit_of(plan, *m.cluster);
+  return m.gpu ? fit_of(plan, *m.gpu) : Fit();
 }
 
 }  // namespace
 
 bool fits_gpu(const MemoryPlan& plan, const DryMachine& m) {
-  if (m.cluster) return fit_of(plan, *m.cluster).gpu_fits();
-  return !m.gpu || fit_of(plan, *m.gpu).fits();
+  return fit_on(plan, m).gpu_fits();
 }
 
 std::string fit_text(const MemoryPlan& plan, const DryMachine& m) {
   const auto line = [](double needs, double has, std::string_view of, bool fits) {
-    return fmt::format("  {:.1f} of {:.1f} GiB of {}: {}\n", needs, has, of, fits ? "fits" : "does NOT fit");
+    return fmt::format("  {:.1f} of {:.1f} GiB of one {}: {}\n", needs, has, of, fits ? "fits" : "does NOT fit");
   };
-  if (!m.cluster) {
-    if (!m.gpu) return "";
-    const GpuFit fit = fit_of(plan, *m.gpu);
-    return line(fit.needs, fit.has, fmt::format("one {}", m.gpu->name), fit.fits());
-  }
-  const Fit fit = fit_of(plan, *m.cluster);
+  const Fit fit = fit_on(plan, m);
+  const std::string_view gpu = m.cluster ? m.cluster->gpus.type : m.gpu ? m.gpu->name : "";
   std::string text;
-  if (fit.of_gpu > 0) text += line(fit.gpu, fit.of_gpu, fmt::format("one {}", m.cluster->gpus.type), fit.gpu_fits());
-  if (fit.of_node > 0) text += line(fit.node, fit.of_node, "one node", fit.node_fits());
+  if (fit.of_gpu > 0) text += line(fit.gpu, fit.of_gpu, gpu, fit.gpu_fits());
+  if (fit.of_node > 0) text += line(fit.node, fit.of_node, "node", fit.node_fits());
   return text;
 }
 

@@ -3,16 +3,23 @@
 #include <string>
 #include <vector>
 
+#include "jobs/dry_run/dry_run_options.h"
+#include "jobs/run/command_line.h"
+#include "src/comm/mesh.h"
+
 namespace octet {
+
+/// What `octet-train RUN.yaml --dry-run` was asked for.
+struct DryCommand {
+  DryRunOptions options;
+  CommandLine run;  ///< with its layout resolved, where its action is to run
+  MeshShape mesh;   ///< of that layout
+};
 
 /// Says whether a command line asks for a dry run.
 bool asks_for_dry_run(const std::vector<std::string>& words);
 
-/// Memory plan, collectives and timeline of one rank of the run, without MPI, data or a device
-/// (src/train/plan/dry_run.h): what is printed. Writes the files that it is asked for. Throws usage errors.
-std::string dry_run(const std::vector<std::string>& words);
-
-/// Prints it; what is wrong goes to the log. Returns the exit code.
-int dry_run_main(const std::vector<std::string>& words);
+/// Reads such a command line. Throws usage errors.
+DryCommand parse_dry_run(const std::vector<std::string>& words);
 
 }  // namespace octet

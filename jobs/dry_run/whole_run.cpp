@@ -4,9 +4,35 @@
 
 #include <cmath>
 
+#include "src/base/error.h"
+#include "src/data/data_stages.h"
 #include "src/metrics/step_metrics.h"
+#include "src/train/options/data_check.h"
+#include "src/train/options/schedule_check.h"
+#include "src/train/start/initial_weights_check.h"
 
 namespace octet {
+
+std::string schedule_lines(RunConfig config, const std::optional<SavedRun>& saved) {
+  if (!saved) return fmt::format("learning rate: {}\n", schedule_text(config.schedule, config.train.steps));
+  config.schedule.extensions = extensions_after(saved->then, config, saved->step, saved->directory);
+  return fmt::format("learning rate: {}; goes on after step {} of {}\n",
+                     schedule_text(config.schedule, config.train.steps), saved->step, saved->directory);
+}
+
+std::string mixture_lines(RunConfig config, const std::optional<SavedRun>& saved) {
+  config.data.history = saved ? data_history_after(saved->then, config, saved->step, saved->directory) : DataHistory{};
+  check_changes(config.data);
+  std::string text;
+  for (const std::string& change : stage_texts(config.data)) text += fmt::format("data: {}\n", change);
+  return text;
+}
+
+std::string weights_lines(const RunConfig& config, const std::optional<SavedRun>& saved) {
+  if (config.init.from.empty() || saved) return "";
+  check_initial_weights(config, std::nullopt);
+  return fmt::format("initial weights: those of {}\n", config.init.from);
+}
 
 std::string all_steps_text(const RunConfig& config, std::int64_t gpus, double step_seconds) {
   const auto steps = static_cast<double>(config.train.steps);

@@ -1,6 +1,5 @@
 #include "jobs/run/command_line.h"
 
-#include "jobs/train/usage.h"
 #include "src/base/options/arguments.h"
 #include "src/base/options/document.h"
 #include "src/train/options/model_file.h"
@@ -66,20 +65,6 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   resolve_model(out.config, out.config_file, out.origins.at("model"));
   validate(out.config, out.origins);
   return out;
-}
-
-std::string answer(const CommandLine& command_line) {
-  switch (command_line.action) {
-    case CommandLine::Action::help:
-      return command_line.help_topic.empty() ? usage_text() : usage_text(command_line.help_topic);
-    case CommandLine::Action::print_config:
-      return to_yaml(command_line.config);
-    case CommandLine::Action::print_reference:
-      return reference_page();
-    case CommandLine::Action::run:
-      break;
-  }
-  return "";
 }
 
 }  // namespace octet

@@ -22,7 +22,4 @@ struct CommandLine {
 /// Defaults, then the file, then the command line. Throws usage errors.
 CommandLine parse_command_line(int argc, const char* const* argv);
 
-/// What the actions other than `run` print, as it stands: with its last newline.
-std::string answer(const CommandLine& command_line);
-
 }  // namespace octet

@@ -1,12 +1,17 @@
 #include "jobs/run/fit.h"
 
 namespace octet {
+namespace {
+
+double device_gib(const MemoryPlan& plan) {
+  return static_cast<double>(plan.total() + plan.nccl) / 0x1p30;
+}
+
+}  // namespace
 
 Fit fit_of(const MemoryPlan& plan, const ClusterProfile& p) {
-  constexpr double gib = 0x1p30;
   const auto ranks = static_cast<double>(p.ranks_per_node());
-  const double device = static_cast<double>(plan.total() + plan.nccl) / gib,
-               host = static_cast<double>(plan.host) / gib;
+  const double device = device_gib(plan), host = static_cast<double>(plan.host) / 0x1p30;
   Fit fit{.of_node = static_cast<double>(p.nodes.memory_gib)};
   if (p.gpus.per_node == 0) {
     fit.node = ranks * (device + host);
@@ -16,6 +21,10 @@ Fit fit_of(const MemoryPlan& plan, const ClusterProfile& p) {
   fit.of_gpu = p.gpus.memory_gib - p.gpus.reserved_gib;
   fit.node = ranks * host;
   return fit;
+}
+
+Fit fit_of(const MemoryPlan& plan, const GpuSheet& gpu) {
+  return {.gpu = device_gib(plan), .of_gpu = gpu.memory_gib - GpuProfile().reserved_gib};
 }
 
 }  // namespace octet

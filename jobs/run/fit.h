@@ -1,6 +1,7 @@
 #pragma once
 
 #include "src/cluster/profile.h"
+#include "src/metrics/peak.h"
 #include "src/train/plan/memory_plan.h"
 
 namespace octet {
@@ -16,5 +17,7 @@ struct Fit {
 
 /// Rank 0 stands for all: no plan of another rank is larger.
 Fit fit_of(const MemoryPlan& plan, const ClusterProfile& profile);
+/// The same of one GPU, of whose node nothing is known.
+Fit fit_of(const MemoryPlan& plan, const GpuSheet& gpu);
 
 }  // namespace octet

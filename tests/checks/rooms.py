@@ -78,6 +78,16 @@ FOLDERS = {
         "environment": ".",
         "doctor": "environment cores",
     },
+    "jobs": {
+        "ranks": "",
+        "run": "",
+        "dry_run": "run",
+        "train": "dry_run ranks",
+        "evaluate": "",
+        "commbench": "run",
+        "octet": "run ranks evaluate",
+        ".": "train evaluate commbench octet",
+    },
     "src/train": {
         "options": "",
         "step": "options",

@@ -56,6 +56,8 @@ PLANTED = [
     ("kernels/cpu/layers/a.cpp", '#include "kernels/cpu/gemm/gemm_plan.h"\n',
      "is in kernels/cpu/gemm, which kernels/cpu/layers may not include"),
     ("kernels/cuda/b.cu", "", "is in none of the folders of kernels/cuda"),
+    ("jobs/attic/a.cpp", "", "is in none of the folders of jobs"),
+    ("jobs/ranks/a.cpp", '#include "jobs/dry_run/a.h"\n', "is in jobs/dry_run, which jobs/ranks may not include"),
     ("src/cluster/machine/a.cpp", '#include "src/cluster/a.h"\n', "is in src/cluster, which src/cluster/machine may not include"),
     ("src/cluster/a.cpp", '#include "src/cluster/doctor/a.h"\n', "is in src/cluster/doctor, which src/cluster may not include"),
     ("jobs/a.cpp", '#include "tests/support/a.h"\n', "is in tests, which jobs may not include"),

@@ -1,8 +1,8 @@
 // How the algorithms of a GPU's libraries are to be chosen: what is refused before there is a GPU.
 #include <array>
 
-#include "jobs/dry_run/dry_run_command.h"
 #include "jobs/run/command_line.h"
+#include "jobs/train/answers.h"
 #include "kernels/plan_choices.h"
 #include "src/train/options/checks.h"
 #include "src/train/options/validate.h"

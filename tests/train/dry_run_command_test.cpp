@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "jobs/train/answers.h"
 #include "kernels/cpu/gemm/gemm_input.h"
 #include "src/base/error.h"
 #include "src/cluster/profile.h"

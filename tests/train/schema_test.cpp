@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "jobs/run/command_line.h"
+#include "jobs/train/answers.h"
 #include "src/ops/recipe.h"
 #include "src/train/options/checks.h"
 #include "src/train/options/layout.h"
