@@ -12,6 +12,8 @@
 #include "src/base/error.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/tuning/tuning_file.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temp_folder.h"
 
 namespace octet {
 namespace {
@@ -21,17 +23,11 @@ namespace fs = std::filesystem;
 class NcclTuner : public testing::Test {
  protected:
   void SetUp() override {
-    // Of this process alone: as if every rank had a disk of its own.
-    folder_ = fs::temp_directory_path() / fmt::format("octet-agreement-{}", ::getpid());
-    fs::create_directories(folder_);
     plugin_ = folder_ / "libnccl-tuner-octet.so";
     std::ofstream(plugin_) << "a library";
     unset();
   }
-  void TearDown() override {
-    unset();
-    fs::remove_all(folder_);
-  }
+  void TearDown() override { unset(); }
   static void unset() {
     unsetenv("OCTET_TUNING_FILE");
     unsetenv("NCCL_TUNER_PLUGIN");
@@ -56,14 +52,10 @@ class NcclTuner : public testing::Test {
   std::string node() const { return fmt::format("node-{}", hosts_->rank()); }
   /// What is said; empty: nothing.
   std::string refusal(const NcclSettings& settings) {
-    try {
-      set_tuner_environment(settings, folder_);
+    return test::error_or_none([&] {
+      set_tuner_environment(settings, folder_.path());
       require_same_tuner(*hosts_, node(), tuner_state());
-      return "";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::usage);
-      return error.what();
-    }
+    });
   }
   bool several() const { return hosts_->size() > 1; }
   bool last() const { return hosts_->rank() == hosts_->size() - 1; }
@@ -71,13 +63,14 @@ class NcclTuner : public testing::Test {
 
   std::unique_ptr<Stream> stream_ = cpu_device().make_stream();
   std::unique_ptr<Communicator> hosts_ = make_mpi_communicator(*stream_, "hosts");
-  fs::path folder_, plugin_;
+  test::TempFolder folder_;  ///< of this process alone: as if every rank had a disk of its own
+  fs::path plugin_;
 };
 
 TEST_F(NcclTuner, TheSameFileInDifferentPlacesIsAccepted) {
   EXPECT_EQ(refusal(settings("one")), "");
   EXPECT_EQ(std::getenv("NCCL_TUNER_PLUGIN"), plugin_.string());
-  EXPECT_EQ(std::getenv("OCTET_TUNING_FILE"), (folder_ / "tuning.json").string());
+  EXPECT_EQ(std::getenv("OCTET_TUNING_FILE"), folder_ / "tuning.json");
 }
 
 TEST_F(NcclTuner, NoTunerIsAccepted) {
@@ -149,7 +142,7 @@ TEST_F(NcclTuner, AnEnvironmentThatSaysOtherwiseIsRefused) {
 
 TEST_F(NcclTuner, TheSuffixThatNcclReadsIsAccepted) {
   setenv("NCCL_TUNER_PLUGIN", "octet", 1);
-  EXPECT_NO_THROW(set_tuner_environment(settings("one"), folder_));
+  EXPECT_NO_THROW(set_tuner_environment(settings("one"), folder_.path()));
   EXPECT_EQ(std::getenv("NCCL_TUNER_PLUGIN"), std::string("octet")) << "NCCL makes the file's name of it";
   EXPECT_EQ(refusal(settings("one")).find("which does not read it"), std::string::npos);
   setenv("NCCL_TUNER_PLUGIN", "ofi", 1);
@@ -193,7 +186,7 @@ TEST_F(NcclTuner, AnotherNcclOnOneNodeIsNamedOnEveryRank) {
 
 TEST_F(NcclTuner, TheHashOfTheFileThatWasComparedIsExported) {
   const NcclSettings wanted = settings("one");
-  set_tuner_environment(wanted, folder_);
+  set_tuner_environment(wanted, folder_.path());
   export_tuning_hash(tuner_state());
   std::ostringstream text;
   text << std::ifstream(wanted.tuning_file).rdbuf();

@@ -1,4 +1,5 @@
 #include "src/base/json_reader.h"
+#include "tests/support/error_of.h"
 
 #include <gtest/gtest.h>
 
@@ -15,14 +16,10 @@ constexpr auto names_of(Color) {
 /// The message of the usage error that `use` throws of the text; empty for none.
 template <typename Use>
 std::string refusal(const std::string& text, const Use& use) {
-  try {
+  return test::error_or_none([&] {
     const auto json = parse_json(text, "room", "a.json", "colors");
     use(JsonReader(json, "room", "a.json"));
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::usage);
-    return error.what();
-  }
-  return "";
+  });
 }
 
 TEST(JsonReader, ReadsEveryKindOfValue) {

@@ -7,10 +7,14 @@
 #include "src/base/options/document.h"
 #include "src/base/options/text.h"
 #include "src/base/options/yaml.h"
-#include "tests/support/usage_message.h"
+#include "tests/support/error_of.h"
+#include "tests/support/expect_parts.h"
 
 namespace octet {
 namespace {
+
+using test::error_of;
+using test::expect_parts;
 
 enum class Color { red, green };
 enum class Size : std::uint8_t { wide, narrow, tall };
@@ -189,7 +193,7 @@ TEST(Yaml, WrongInputs) {
   };
   for (const auto& [text, parts] : table) {
     SCOPED_TRACE(text);
-    expect_parts(message_of([&, t = text] { read(t); }), parts);
+    expect_parts(error_of([&, t = text] { read(t); }), parts);
   }
 }
 
@@ -198,7 +202,7 @@ TEST(Yaml, AnAliasMayNotStandForEndlesslyMany) {
   std::string text = "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n";
   for (int i = 1; i < 9; ++i) text += fmt::format("a{0}: &a{0} [*a{1}, *a{1}, *a{1}, *a{1}, *a{1}]\n", i, i - 1);
   for (const std::string& endless : {std::string("a: &x [*x]\n"), std::string("a: &x {b: *x}\n"), text}) {
-    EXPECT_NE(message_of([&] { flat_yaml(endless, "f"); }).find("expected a map of options"), std::string::npos);
+    EXPECT_NE(error_of([&] { flat_yaml(endless, "f"); }).find("expected a map of options"), std::string::npos);
   }
 }
 
@@ -206,12 +210,12 @@ TEST(Yaml, UnreadableFiles) {
   Sample sample;
   Schema schema;
   declare(schema, sample);
-  expect_parts(message_of([&] { read_yaml_file(schema, "/nowhere/a.yaml"); }), {"/nowhere/a.yaml", "cannot be read"});
-  expect_parts(message_of([&] { read_yaml_file(schema, "/"); }), {"/: is a folder"});
+  expect_parts(error_of([&] { read_yaml_file(schema, "/nowhere/a.yaml"); }), {"/nowhere/a.yaml", "cannot be read"});
+  expect_parts(error_of([&] { read_yaml_file(schema, "/"); }), {"/: is a folder"});
 }
 
 TEST(Yaml, DeepNestingIsAnError) {
-  expect_parts(message_of([] { read("name: " + std::string(100000, '[')); }), {"a.yaml", "no valid YAML"});
+  expect_parts(error_of([] { read("name: " + std::string(100000, '[')); }), {"a.yaml", "no valid YAML"});
 }
 
 TEST(Arguments, OverrideTheFile) {
@@ -271,7 +275,7 @@ TEST(Arguments, WrongInputs) {
   };
   for (const auto& [words, parts] : table) {
     SCOPED_TRACE(words.front());
-    expect_parts(message_of([&, w = words] { read_arguments(w); }), parts);
+    expect_parts(error_of([&, w = words] { read_arguments(w); }), parts);
   }
 }
 
@@ -298,17 +302,17 @@ TEST(FormerNames, AreReadAndTold) {
 }
 
 TEST(FormerNames, WrongInputs) {
-  expect_parts(message_of([&] { read("other: {extent: tall}"); }),
+  expect_parts(error_of([&] { read("other: {extent: tall}"); }),
                {"a.yaml:1: other.extent", "\"tall\"", "big | small | high", "new name is other.size"});
-  expect_parts(message_of([&] { read("other:\n  size: tall\n  extent: high\n"); }),
+  expect_parts(error_of([&] { read("other:\n  size: tall\n  extent: high\n"); }),
                {"a.yaml:3: other.extent is the old name of other.size", "line 2", "expected once"});
-  expect_parts(message_of([&] { read("other:\n  extent: high\n  size: tall\n"); }),
+  expect_parts(error_of([&] { read("other:\n  extent: high\n  size: tall\n"); }),
                {"a.yaml:3: other.size is given twice", "line 2"});
-  expect_parts(message_of([&] {
+  expect_parts(error_of([&] {
                  read_arguments({"--other.size", "tall", "--other.extent", "high"});
                }),
                {"--other.size and --other.extent are one option", "expected --other.size alone"});
-  expect_parts(message_of([&] {
+  expect_parts(error_of([&] {
                  read_arguments({"--other.extent", "wide"});
                }),
                {"command line", "--other.extent = \"wide\"", "big | small | high"});
@@ -319,21 +323,20 @@ TEST(Schema, OriginsRequiredAndChecks) {
   Schema schema;
   declare(schema, sample);
   schema.find("box.rate")->required();
-  expect_parts(message_of([&] { schema.check_required("a.yaml", true); }),
-               {"a.yaml: box.rate is missing", "--box.rate"});
+  expect_parts(error_of([&] { schema.check_required("a.yaml", true); }), {"a.yaml: box.rate is missing", "--box.rate"});
   read_yaml_text(schema, "box:\n  count: 2\n  rate: 0.5\n", "a.yaml");
   read_argument(*schema.find("box.count"), "3");
   EXPECT_EQ(schema.origins(), (Origins{{"box.count", "command line"}, {"box.rate", "a.yaml:3"}}));
   schema.check_required("a.yaml", true);
   schema.check({});
   sample.rate = std::numeric_limits<double>::quiet_NaN();
-  expect_parts(message_of([&] { schema.check(schema.origins()); }), {"a.yaml:3: box.rate = nan"});
+  expect_parts(error_of([&] { schema.check(schema.origins()); }), {"a.yaml:3: box.rate = nan"});
   sample.rate = 0.5;
   sample.kind = "round";
-  expect_parts(message_of([&] { schema.check({}); }), {"other.kind = \"round\"", "wide, narrow"});
+  expect_parts(error_of([&] { schema.check({}); }), {"other.kind = \"round\"", "wide, narrow"});
   sample.kind = "wide";
   sample.parts = {{"a", 0}};
-  expect_parts(message_of([&] { schema.check({}); }), {"other.parts[0].weight = 0"});
+  expect_parts(error_of([&] { schema.check({}); }), {"other.parts[0].weight = 0"});
 }
 
 TEST(Schema, NamesOfAnEnumAreItsChoices) {
@@ -351,7 +354,7 @@ TEST(Schema, NamesOfAnEnumAreItsChoices) {
   EXPECT_EQ(schema.find("other.size")->type(), "wide | narrow | tall");
   EXPECT_EQ(schema.find("other.size")->default_text(), "narrow");
   sample.size = static_cast<Size>(3);
-  expect_parts(message_of([&] { schema.check({}); }), {"other.size", "one of wide, narrow, tall"});
+  expect_parts(error_of([&] { schema.check({}); }), {"other.size", "one of wide, narrow, tall"});
 }
 
 TEST(Schema, NamesAreUnique) {

@@ -9,38 +9,19 @@
 #include <thread>
 
 #include "src/base/files.h"
+#include "tests/support/error_of.h"
 #include "tests/support/expect_has.h"
+#include "tests/support/temp_folder.h"
 
 namespace octet {
 namespace {
 
+using test::error_of;
 namespace fs = std::filesystem;
 
-template <typename Call>
-std::string error_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::usage) << error.what();
-    return error.what();
-  }
-  return "";
-}
-
 class ReadText : public testing::Test {
- public:
-  ReadText() {
-    std::string pattern = (fs::temp_directory_path() / "octet-read-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    folder_ = pattern;
-  }
-  ~ReadText() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-
  protected:
-  std::string path(const char* name) const { return (folder_ / name).string(); }
+  std::string path(const char* name) const { return folder_ / name; }
   std::string file(const char* name, std::string_view text) const {
     if (!overwrite_text(path(name), text)) throw std::runtime_error("not written");
     return path(name);
@@ -49,7 +30,7 @@ class ReadText : public testing::Test {
     if (::mkfifo(path(name).c_str(), 0600) != 0) throw std::runtime_error("no pipe");
     return path(name);
   }
-  fs::path folder_;
+  test::TempFolder folder_;
 };
 
 TEST_F(ReadText, OfAFileAndOfALinkToOne) {
@@ -73,7 +54,7 @@ TEST_F(ReadText, IsRefusedOfWhatIsNoRegularFile) {
     EXPECT_EQ(error_of([&] { text_of_file("base", name, "a thing"); }),
               "[base] " + name + ": cannot be read: it is no regular file; expected a thing");
   }
-  EXPECT_FALSE(read_text_file(folder_));
+  EXPECT_FALSE(read_text_file(folder_.path()));
   EXPECT_EQ(errno, EISDIR);
   EXPECT_FALSE(read_text_file(path("missing")));
   EXPECT_EQ(errno, ENOENT);

@@ -12,6 +12,9 @@
 #include <system_error>
 #include <vector>
 
+#include "tests/support/error_of.h"
+#include "tests/support/temp_folder.h"
+
 namespace octet::checkpoint::test {
 
 /// Where files go that need no disk: in memory, where there is room, since syncs to a disk take most of a test's time.
@@ -23,26 +26,13 @@ inline std::filesystem::path fast_folder() {
   return usable ? memory : std::filesystem::temp_directory_path();
 }
 
-/// A directory of its own for one process, removed at the end.
-class TemporaryDirectory {
+using octet::test::error_of;
+using octet::test::error_or_none;
+
+/// A folder of the test's own, in memory where there is room.
+class TemporaryDirectory : public octet::test::TempFolder {
  public:
-  explicit TemporaryDirectory(const std::filesystem::path& in = fast_folder()) {
-    std::string name = (in / "octet-checkpoints-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
-    path_ = name;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
+  explicit TemporaryDirectory(const std::filesystem::path& in = fast_folder()) : TempFolder(in) {}
 };
 
 using Steps = std::vector<std::int64_t>;  ///< of checkpoints

@@ -35,13 +35,7 @@ Manifest small_manifest() {
 
 /// What parse_manifest says of it; empty when nothing.
 std::string refusal_of(const std::string& text) {
-  try {
-    parse_manifest(text, "dir/manifest.json");
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ExitCode::usage);
-    return e.what();
-  }
-  return {};
+  return error_or_none([&] { parse_manifest(text, "dir/manifest.json"); });
 }
 
 /// Text whose last line fits, whatever stands before it.

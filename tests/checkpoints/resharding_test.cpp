@@ -116,15 +116,7 @@ TEST_F(Resharding, PlanIsInTheOrderOfFilesAndFillsAll) {
 TEST_F(Resharding, WhatTheCheckpointHasNotIsRefused) {
   const TemporaryDirectory directory;
   Manifest manifest = save(directory / "step-000001", {1, 2, 1}, odd_tensors());
-  const auto refusal = [&](const WantedPiece& wanted) {
-    try {
-      plan_reads(manifest, {&wanted, 1});
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), ExitCode::usage);
-      return std::string(e.what());
-    }
-    return std::string("nothing thrown");
-  };
+  const auto refusal = [&](const WantedPiece& wanted) { return error_of([&] { plan_reads(manifest, {&wanted, 1}); }); };
   const auto expect_refusal = [&](const WantedPiece& wanted, const std::string& part) {
     EXPECT_NE(refusal(wanted).find(part), std::string::npos) << refusal(wanted);
   };

@@ -34,17 +34,6 @@ struct Sample {
   StoredPiece stored(std::size_t i) const { return {0, 0, pieces[i].box}; }
 };
 
-template <typename Function>
-std::string message_of(ExitCode code, const Function& function) {
-  try {
-    function();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), code) << e.what();
-    return e.what();
-  }
-  return "nothing thrown";
-}
-
 void expect_in(const std::string& part, const std::string& all) {
   EXPECT_NE(all.find(part), std::string::npos) << "expected \"" << part << "\" in: " << all;
 }
@@ -127,7 +116,7 @@ TEST_F(ShardFile, WhatIsNotAsTheManifestSaysIsRefused) {
     StoredTensor tensor = sample.pieces[0].tensor;
     tensor.dtype = dtype;
     tensor.name = name != nullptr ? name : tensor.name;
-    std::string message = message_of(ExitCode::usage, [&] { reader.read(piece, tensor, from, to.data()); });
+    std::string message = error_of([&] { reader.read(piece, tensor, from, to.data()); });
     expect_in(sample.path, message);
     return message;
   };
@@ -147,9 +136,9 @@ TEST_F(ShardFile, WhatIsNotAsTheManifestSaysIsRefused) {
 TEST_F(ShardFile, WhatIsNoShardIsRefused) {
   const TemporaryDirectory directory;
   put_file(directory / "text.h5", "this is no HDF5 file");
-  expect_in(directory / "text.h5", message_of(ExitCode::usage, [&] { ShardReader reader(directory / "text.h5"); }));
-  expect_in(directory / "none.h5", message_of(ExitCode::usage, [&] { ShardReader reader(directory / "none.h5"); }));
-  expect_in("No such file", message_of(ExitCode::usage, [&] { hash_file(directory / "none.h5"); }));
+  expect_in(directory / "text.h5", error_of([&] { ShardReader reader(directory / "text.h5"); }));
+  expect_in(directory / "none.h5", error_of([&] { ShardReader reader(directory / "none.h5"); }));
+  expect_in("No such file", error_of([&] { hash_file(directory / "none.h5"); }));
 }
 
 TEST_F(ShardFile, TheHashIsOfTheOpenFile) {
@@ -175,7 +164,7 @@ TEST_F(ShardFile, AFileThatIsReplacedWhileItIsWrittenIsNoShard) {
       return sample.pieces.back().data;
     };
     expect_in((directory / "x.h5") + ": was removed or replaced by somebody else",
-              message_of(ExitCode::internal, [&] { write_shard_file(directory / "x.h5", some_state(), pieces); }));
+              error_of([&] { write_shard_file(directory / "x.h5", some_state(), pieces); }, ExitCode::internal));
   }
 }
 
@@ -185,7 +174,7 @@ TEST_F(ShardFile, WrongPiecesAreNotWritten) {
   int n = 0;
   const auto refusal = [&](const PieceData& piece) {
     const std::string path = directory / std::to_string(n++);
-    return message_of(ExitCode::internal, [&] { write_shard_file(path, some_state(), {&piece, 1}); });
+    return error_of([&] { write_shard_file(path, some_state(), {&piece, 1}); }, ExitCode::internal);
   };
   expect_in("is empty or not in its shape", refusal({{"a", DType::f32, {5, 5}}, {{5, 0}, {0, 5}}, data.data()}));
   expect_in("is empty or not in its shape", refusal({{"a", DType::f32, {5, 5}}, {{1, 0}, {5, 5}}, data.data()}));
@@ -197,7 +186,7 @@ TEST_F(ShardFile, AFileInTheWayStays) {
   const TemporaryDirectory directory;
   put_file(directory / "x.h5", "mine");
   const auto write = [&](const std::string& path) {
-    return message_of(ExitCode::internal, [&] { write_shard_file(path, some_state(), {}); });
+    return error_of([&] { write_shard_file(path, some_state(), {}); }, ExitCode::internal);
   };
   expect_in((directory / "x.h5") + ": cannot be created: File exists", write(directory / "x.h5"));
   EXPECT_EQ(test::content_of(directory / "x.h5"), "mine");
@@ -212,7 +201,7 @@ TEST_F(ShardFile, FullDiskAtEveryPointIsAnErrorAndNoMore) {
     std::string message;
     {
       const FileSizeLimit limited(limit);
-      message = message_of(ExitCode::internal, [&] { write_shard_file(path, some_state(), sample.pieces); });
+      message = error_of([&] { write_shard_file(path, some_state(), sample.pieces); }, ExitCode::internal);
     }
     ASSERT_NE(message.find(path + ": cannot be written: File too large"), std::string::npos)
         << "limit " << limit << ": " << message;

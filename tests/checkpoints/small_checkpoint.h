@@ -116,15 +116,4 @@ inline bool same_bits(const Values& a, const Values& b) {
   return true;
 }
 
-/// The message of the Error of that code which `work` throws; empty when it throws none, the code when another.
-inline std::string error_of(const std::function<void()>& work, ExitCode code = ExitCode::usage) {
-  try {
-    work();
-  } catch (const Error& error) {
-    if (error.code() == code) return error.what();
-    return fmt::format("exit code {}: {}", static_cast<int>(error.code()), error.what());
-  }
-  return {};
-}
-
 }  // namespace octet::checkpoint::test

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "src/base/error.h"
+#include "tests/support/error_of.h"
 
 namespace octet {
 namespace {
@@ -33,15 +34,7 @@ TEST(HostList, CompressesRunsInOrder) {
 }
 
 TEST(HostList, RefusesWithThePlace) {
-  const auto message = [](const std::string& list) {
-    try {
-      expand_hosts(list);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::usage);
-      return std::string(error.what());
-    }
-    return std::string("no error");
-  };
+  const auto message = [](const std::string& list) { return test::error_of([&] { expand_hosts(list); }); };
   EXPECT_NE(message("n[3-1]").find("range that ends at 3 or above"), std::string::npos) << message("n[3-1]");
   EXPECT_NE(message("n[1-").find("found the end at character 5"), std::string::npos) << message("n[1-");
   EXPECT_NE(message("n[]").find("expected a number"), std::string::npos);

@@ -7,19 +7,14 @@
 
 #include "src/base/error.h"
 #include "src/comm/mpi/mpi_communicator.h"
+#include "tests/support/error_of.h"
 
 namespace octet {
 namespace {
 
-/// The usage error that resolving gives, or "none".
+/// The usage error that resolving gives.
 std::string refusal(const MeshShape& shape, int ranks) {
-  try {
-    resolve(shape, ranks);
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ExitCode::usage);
-    return e.what();
-  }
-  return "none";
+  return test::error_of([&] { resolve(shape, ranks); });
 }
 
 bool contains(const std::string& text, const std::string& what) {

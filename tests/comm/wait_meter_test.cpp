@@ -3,12 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "src/comm/trace.h"
+#include "tests/support/idle_gpu.h"
 
 namespace octet {
 namespace {
 
 /// A device whose events are complete, and have a time, when the test says so.
-class Clocked final : public Device {
+class Clocked final : public test::IdleGpu {
  public:
   struct At final : Event {
     double time = 0;
@@ -31,23 +32,12 @@ class Clocked final : public Device {
     Clocked& owner;
   };
 
-  DeviceType type() const override { return DeviceType::cuda; }
-  std::string name() const override { return "clocked"; }
-  std::int64_t memory_bytes() const override { return 0; }
   std::unique_ptr<Stream> make_stream(StreamPriority) override { return std::make_unique<Queue>(*this); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<At>(); }
   std::unique_ptr<Event> make_timing_event() override {
     ++made;
     return std::make_unique<At>();
   }
-  void* allocate(std::int64_t) override { return nullptr; }
-  void deallocate(void*, std::int64_t) noexcept override {}
-  void* allocate_host(std::int64_t) override { return nullptr; }
-  void deallocate_host(void*) noexcept override {}
-  void zero(void*, std::int64_t, Stream&) override {}
-  void copy(void*, const void*, std::int64_t, Stream&) override {}
-  void copy_from_host(void*, const void*, std::int64_t, Stream&) override {}
-  void copy_to_host(void*, const void*, std::int64_t, Stream&) override {}
 
   double now = 0;
   int made = 0;

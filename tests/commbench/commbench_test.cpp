@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "tests/support/run_command.h"
+#include "tests/support/temp_folder.h"
 
 namespace octet::test {
 namespace {
@@ -20,23 +21,6 @@ const std::string program = OCTET_BIN_DIR "/octet-commbench";
 const std::string run_options = " --config " OCTET_SOURCE_DIR
                                 "/configs/runs/english-5m.yaml --data.train none --train.seq_len 32 "
                                 "--train.micro_batch 1";
-
-/// A folder of the test's own.
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "octet-commbench-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    path_ = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string operator/(const std::string& file) const { return path_ + "/" + file; }
-
- private:
-  std::string path_;
-};
 
 CommandResult launch(int ranks, const std::string& arguments, double seconds = 240) {
   return run_command(
@@ -52,7 +36,7 @@ nlohmann::json json_of(const std::string& path) {
 }
 
 nlohmann::json measured(int ranks, const std::string& arguments) {
-  const Folder folder;
+  const test::TempFolder folder;
   const CommandResult r = launch(ranks, arguments + " --json " + folder / "rows.json");
   EXPECT_EQ(r.exit_code, 0) << r.all();
   EXPECT_NE(r.out.find("Out of bounds values : 0 OK"), std::string::npos) << r.all();
@@ -181,7 +165,7 @@ TEST(Commbench, AWrongValueEndsWith76AndIsNotLookedForWhereNobodyAsks) {
                                    OCTET_WRONG_SEND, program, options),
                        120);
   };
-  const Folder folder;
+  const test::TempFolder folder;
   const CommandResult found = spoiled("-c 1 -J " + folder / "rows.json");
   EXPECT_EQ(found.exit_code, 76) << found.all();
   EXPECT_NE(found.out.find("# Out of bounds values : 4 FAILED"), std::string::npos)
@@ -250,7 +234,7 @@ TEST(Commbench, PairsMeasureEveryOther) {
 
 TEST(Commbench, TooFewPairsAreNotJudged) {
   for (const int ranks : {2, 3}) {
-    const Folder folder;
+    const test::TempFolder folder;
     const CommandResult r = launch(
         ranks, "--pairs ranks --pair-size 10K --iterations 2 --tolerance 1.0000001 --output " + folder / "rows.json");
     EXPECT_EQ(r.exit_code, 0) << r.all();
@@ -264,7 +248,7 @@ TEST(Commbench, TooFewPairsAreNotJudged) {
 
 /// The sweep of pairs of 3 ranks where the last byte of each message of so many bytes from rank 2 to rank 1 is wrong.
 nlohmann::json with_wrong_byte(int bytes) {
-  const Folder folder;
+  const test::TempFolder folder;
   const CommandResult r = run_command(
       fmt::format("OMP_NUM_THREADS=1 OCTET_WRONG_SEND=2:1:{} LD_PRELOAD={} exec mpiexec -n 3 {} --pairs ranks "
                   "--pair-size 10001 --iterations 2 --output {}",
@@ -364,7 +348,7 @@ TEST(Commbench, ADeviceIsNoFileForTheRows) {
 }
 
 TEST(Commbench, AnEarlierFileStaysUntilThereAreResults) {
-  const Folder folder;
+  const test::TempFolder folder;
   const std::string path = folder / "rows.json";
   std::ofstream(path) << "earlier";
   const auto content = [&] {

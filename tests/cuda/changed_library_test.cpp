@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/cuda/gemm_plans_test.h"
+#include "tests/support/error_of.h"
 
 namespace octet::cuda_test {
 namespace {
@@ -93,7 +94,7 @@ TEST_F(ChangedLibraryTest, RunsWhatIsProposedForIt) {
   const Gemm args = linear_gemm(DType::e4m3, DType::e4m3);
   fake.proposals = {{.id = 7, .workspace = 200 << 20}, {.id = 8}};
   const auto id = [&](const LibraryChange& change) { return ask(change, args).launch.algorithm.data[0]; };
-  EXPECT_NE(error_of(ExitCode::internal, [&] { ask({}, args); }), "");  // of one that is asked for, none fits
+  EXPECT_NE(test::error_of([&] { ask({}, args); }, ExitCode::internal), "");  // of one that is asked for, none fits
   EXPECT_EQ(id({.workspace = address(0x700000), .workspace_bytes = 256 << 20}), 7u);
 
   // Of the timed ones too, sums in parts in the output's own type included.

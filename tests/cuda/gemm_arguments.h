@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/gemm/gemm_problem.h"
 #include "src/base/error.h"
+#include "tests/support/error_of.h"
 
 namespace octet::cuda_test {
 
@@ -36,18 +37,6 @@ inline Gemm blockwise_gemm(ScaleForm a, ScaleForm b) {
   args.m = 256, args.n = 384, args.k = 128;
   args.a.scales = a, args.b.scales = b;
   return args;
-}
-
-/// What `f` throws: its message, "" for nothing; the exit code must be `code`.
-template <typename F>
-std::string error_of(ExitCode code, F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), code) << e.what();
-    return e.what();
-  }
-  return "";
 }
 
 }  // namespace octet::cuda_test

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "src/device/cuda/dynamic_library.h"
+#include "tests/support/error_of.h"
 
 namespace octet::cuda_test {
 namespace {
@@ -83,7 +84,7 @@ TEST_F(GemmPlansTest, ScalesOfVectorsAndBlocks) {
 TEST_F(GemmPlansTest, ScalesOfBlocksWhereTheLibraryHasNone) {
   const Gemm args = blockwise_gemm(ScaleForm::vectors, ScaleForm::blocks);
   const auto refused = [&](const std::string& device) {
-    const std::string error = error_of(ExitCode::usage, [&] { plans({}, device).of(args); });
+    const std::string error = test::error_of([&] { plans({}, device).of(args); });
     EXPECT_NE(
         error.find(fmt::format("cuBLASLt {} has no algorithm for gemm {} on {}: SOME_ERROR. Scales of vectors and "
                                "blocks need cuBLASLt 12.9 or later and a GPU of Hopper (H100, H200); take another "
@@ -105,7 +106,7 @@ TEST_F(GemmPlansTest, TheStandInRefusesBlockScalesAsTheLibraryDoes) {
   const auto rule = [&](auto change) {
     Gemm args = blockwise_gemm(ScaleForm::vectors, ScaleForm::blocks);
     change(args);
-    EXPECT_NE(error_of(ExitCode::usage, [&] { plans().of(args); }), "");
+    EXPECT_NE(test::error_of([&] { plans().of(args); }), "");
     return fake.broken_rule;
   };
   EXPECT_EQ(rule([](Gemm& g) { g.a.scales = ScaleForm::blocks; }), "blocks by blocks");
@@ -224,7 +225,7 @@ TEST_F(GemmPlansTest, SumsInPartsOnlyWhereTheyMay) {
 
 TEST_F(GemmPlansTest, NoAlgorithmIsAnErrorThatNamesTheProblem) {
   fake.heuristic_status = CUBLAS_STATUS_NOT_SUPPORTED;
-  EXPECT_EQ(error_of(ExitCode::internal, [&] { plans().of(linear_gemm()); }),
+  EXPECT_EQ(test::error_of([&] { plans().of(linear_gemm()); }, ExitCode::internal),
             "[kernels] cuBLASLt has no algorithm for gemm m64 n96 k128 bf16 x bf16' > bf16 beta0 align 256 256 256 on "
             "NVIDIA H100 80GB HBM3: SOME_ERROR");
 }

@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/cuda_kernels.h"
 #include "tests/cuda/gemm_arguments.h"
+#include "tests/support/error_of.h"
 
 namespace octet::cuda_test {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 using namespace octet::cuda;
 
 std::string refusal(const Gemm& args) {
-  return error_of(ExitCode::internal, [&] { check_gemm(args); });
+  return test::error_or_none([&] { check_gemm(args); }, ExitCode::internal);
 }
 
 TEST(GemmCheck, AcceptsWhatTheModelUses) {
@@ -336,7 +337,7 @@ TEST(CudaGemm, NothingToMultiply) {
   cuda::gemm(*stream, args);
   EXPECT_EQ(cuda::gemm_workspace(args), 0);
   EXPECT_EQ(cuda::gemm_workspace(linear_gemm()), 32 << 20);
-  EXPECT_NE(error_of(ExitCode::internal, [&] { cuda::gemm(*stream, linear_gemm(DType::f32, DType::bf16)); }), "");
+  EXPECT_NE(test::error_of([&] { cuda::gemm(*stream, linear_gemm(DType::f32, DType::bf16)); }, ExitCode::internal), "");
 }
 
 }  // namespace

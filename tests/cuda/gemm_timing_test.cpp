@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "tests/cuda/gemm_plans_test.h"
+#include "tests/support/error_of.h"
 
 namespace octet::cuda_test {
 namespace {
@@ -49,7 +50,7 @@ TEST_F(GemmTimingTest, NoiseDoesNotDisplaceTheFirst) {
   times = {HUGE_VAL, 9.95, HUGE_VAL};
   EXPECT_EQ(plans().time(linear_gemm(), timer())->plan, plan_text(algorithm(2)));
   times = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
-  EXPECT_NE(error_of(ExitCode::internal, [&] { plans().time(linear_gemm(), timer()); }), "");
+  EXPECT_NE(test::error_of([&] { plans().time(linear_gemm(), timer()); }, ExitCode::internal), "");
 }
 
 /// Where the library has no outer-vector scales, nothing is timed: the parts without scales are, in its place.
@@ -99,12 +100,12 @@ TEST_F(GemmTimingTest, ChoicesOfAnotherPlatformAreRefused) {
   const Gemm args = linear_gemm();
   const PlanChoices choices = chosen(args);
   EXPECT_EQ(
-      error_of(ExitCode::internal,
-               [&] { GemmPlans(fake_cublas_lt(), nullptr, platform("NVIDIA H200"), {}, choices).of(args); }),
+      test::error_of([&] { GemmPlans(fake_cublas_lt(), nullptr, platform("NVIDIA H200"), {}, choices).of(args); },
+                     ExitCode::internal),
       "[kernels] the choices in force are of cuBLASLt 130100 on NVIDIA H100 80GB HBM3, this is cuBLASLt 130100 on "
       "NVIDIA H200");
   fake.version = 130200;
-  EXPECT_NE(error_of(ExitCode::internal, [&] { replaying(choices); }), "");
+  EXPECT_NE(test::error_of([&] { replaying(choices); }, ExitCode::internal), "");
 }
 
 TEST_F(GemmTimingTest, AChoiceThatDoesNotRunIsAWarning) {
@@ -125,11 +126,10 @@ TEST_F(GemmTimingTest, SumsInAnOrderOfChanceAreReplayedOnlyWhereTheyMay) {
   const Gemm args = linear_gemm(DType::bf16, DType::bf16, DType::f32);
   const PlanChoices choices = chosen(args, in_place);
   EXPECT_EQ(replaying(choices).of(args).algorithm.data[0], 2u);
-  EXPECT_EQ(
-      error_of(ExitCode::usage, [&] { replaying(choices, {.deterministic = true, .gemm_plans = "FILE"}).of(args); }),
-      "[kernels] cuda.gemm_plans: FILE: the algorithm of gemm " + describe(args).text() +
-          " sums over k in parts in a way that is not allowed here (reduction scheme 1): it may be of a run that "
-          "was not deterministic");
+  EXPECT_EQ(test::error_of([&] { replaying(choices, {.deterministic = true, .gemm_plans = "FILE"}).of(args); }),
+            "[kernels] cuda.gemm_plans: FILE: the algorithm of gemm " + describe(args).text() +
+                " sums over k in parts in a way that is not allowed here (reduction scheme 1): it may be of a run that "
+                "was not deterministic");
   const Gemm rounded = linear_gemm();  // sums would be kept in bf16
   EXPECT_EQ(replaying(chosen(rounded, in_place)).of(rounded).algorithm.data[0], 1u);
 }

@@ -1,42 +1,19 @@
 #pragma once
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "src/base/error.h"
 #include "src/data/token_writer.h"
+#include "tests/support/error_of.h"
 #include "tests/support/expect_has.h"
+#include "tests/support/temp_folder.h"
 
 namespace octet::test {
-
-/// A folder of its own, removed at the end.
-class TempFolder {
- public:
-  TempFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "octet-data-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = pattern;
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline std::string read_bytes(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -49,19 +26,6 @@ inline void write_bytes(const std::string& path, const std::string& bytes) {
   std::ofstream out(path, std::ios::binary);
   out << bytes;
   if (!out.flush()) throw std::runtime_error("cannot write " + path);
-}
-
-/// The message of the Error that `call` throws, after checking its exit code; "" when it throws none.
-template <typename Call>
-std::string error_of(const Call& call, ExitCode code = ExitCode::usage) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing thrown";
-  return "";
 }
 
 /// One document of `tokens` ids, id i = value(i).

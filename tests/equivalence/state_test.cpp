@@ -6,6 +6,7 @@
 #include "checkpoints/save/saver.h"
 #include "src/train/step/model_state.h"
 #include "tests/equivalence/trainer_test.h"
+#include "tests/support/error_of.h"
 
 namespace octet {
 namespace {
@@ -178,13 +179,7 @@ TEST_F(State, AnotherModelIsRefusedByTensor) {
   const checkpoint::Found found = save(rank, 1);
   const auto message = [&](const RunConfig& config) -> std::string {
     Rank other(config, *stream_, 1);
-    try {
-      load_state(other.trainer.model(), found.directory, found.manifest, *stream_);
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), ExitCode::usage);
-      return e.what();
-    }
-    return "";
+    return test::error_of([&] { load_state(other.trainer.model(), found.directory, found.manifest, *stream_); });
   };
   RunConfig wider = config_, deeper = config_, shallower = config_;
   wider.model.ffn_dim += 1;

@@ -10,6 +10,8 @@
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/evaluate/tasks/load_task.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temp_folder.h"
 
 namespace octet {
 namespace {
@@ -25,34 +27,23 @@ constexpr bool reads_parquet = true;
 constexpr bool reads_parquet = false;
 #endif
 
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::usage);
-    return error.what();
-  }
-  return "no error";
-}
-
 class DatasetFiles : public testing::Test {
  protected:
   void SetUp() override { fs::create_directories(folder_ / "piqa"); }
-  void TearDown() override { fs::remove_all(folder_); }
 
   void put(const std::string& name, const std::string& text) const {
-    ASSERT_TRUE(overwrite_text((folder_ / name).string(), text));
+    ASSERT_TRUE(overwrite_text(folder_ / name, text));
   }
   std::string files_refused() const {
-    return refusal([&] { dataset_files((folder_ / "piqa").string(), "train"); });
+    return test::error_of([&] { dataset_files(folder_ / "piqa", "train"); });
   }
   /// PIQA's questions, of a file's bytes.
   std::string refused(const std::string& bytes) const {
     put("piqa/validation.parquet", bytes);
-    return refusal([&] { load_task(find_tasks({"piqa"}).tasks[0], folder_.string(), 0); });
+    return test::error_or_none([&] { load_task(find_tasks({"piqa"}).tasks[0], folder_.path(), 0); });
   }
 
-  fs::path folder_ = fs::temp_directory_path() / fmt::format("octet-dataset-files-{}", getpid());
+  test::TempFolder folder_;
 };
 
 #define EXPECT_SAYS(text, part) EXPECT_PRED_FORMAT2(testing::IsSubstring, part, text)
@@ -99,7 +90,7 @@ TEST_F(DatasetFiles, ThatAreTornAreOneErrorWithTheirName) {
   if (!reads_parquet) GTEST_SKIP() << "this build has no Arrow (jobs/install-arrow.sh)";
   const std::string whole = *read_text_file(rows_of_parquet + "/piqa/validation.parquet");
   const std::string torn = "piqa/validation.parquet: cannot be read as Parquet: ";
-  EXPECT_EQ(refused(whole), "no error");
+  EXPECT_EQ(refused(whole), "");
   EXPECT_SAYS(refused(""), torn);
   EXPECT_SAYS(refused("{}"), torn);
   for (const std::size_t bytes : {4ul, whole.size() / 2, whole.size() - 1})
@@ -112,19 +103,20 @@ TEST_F(DatasetFiles, ThatAreTornAreOneErrorWithTheirName) {
 TEST_F(DatasetFiles, OfOwnTasksAreParquetByTheirName) {
   put("own.yaml", "name: own\npath: rows.parquet\ncontext: question\nchoices: choices\ngold: answer\n");
   fs::copy_file(rows_of_parquet + "/mmlu/anatomy/test.parquet", folder_ / "rows.parquet");
-  const auto load = [&] { return load_own_task((folder_ / "own.yaml").string()); };
+  const auto load = [&] { return load_own_task(folder_ / "own.yaml"); };
   if (!reads_parquet) {
-    EXPECT_SAYS(refusal(load), "rows.parquet: is Parquet, which this build does not read: run jobs/install-arrow.sh");
+    EXPECT_SAYS(test::error_of(load),
+                "rows.parquet: is Parquet, which this build does not read: run jobs/install-arrow.sh");
     GTEST_SKIP() << "this build has no Arrow (jobs/install-arrow.sh): its refusal was tested";
   }
   put("lines.yaml", "name: own\npath: rows.jsonl\ncontext: question\nchoices: choices\ngold: answer\n");
   fs::copy_file(rows_of_lines + "/mmlu/anatomy/test.jsonl", folder_ / "rows.jsonl");
-  expect_same(load(), load_own_task((folder_ / "lines.yaml").string()));
+  expect_same(load(), load_own_task(folder_ / "lines.yaml"));
 }
 
 TEST_F(DatasetFiles, OfASplitAreOneOrAllItsPieces) {
   using Names = std::vector<std::string>;
-  const std::string piqa = (folder_ / "piqa").string();
+  const std::string piqa = folder_ / "piqa";
   EXPECT_SAYS(files_refused(), "piqa/train.jsonl: is not there, nor is train.parquet or train-00000-of-00001.parquet");
   put("piqa/train-00001-of-00002.parquet", "");
   EXPECT_SAYS(files_refused(), "train-00001-of-00002.parquet: expected train-00000-of-00001.parquet in its place");

@@ -6,12 +6,13 @@
 
 #include "src/evaluate/windows.h"
 #include "tests/evaluate/evaluate_test.h"
+#include "tests/support/error_of.h"
 #include "tests/support/expect_has.h"
-#include "tests/support/usage_message.h"
 
 namespace octet {
 namespace {
 
+using test::error_of;
 using test::LoadedModel;
 
 struct Golden {
@@ -156,7 +157,7 @@ TEST(ScorerPrecision, StaysWithinStatedLimits) {
 
 TEST(ScorerRefuses, ARequestWithItsNumber) {
   LoadedModel model(folder_of("odd"), {});
-  EXPECT_HAS(message_of([&] {
+  EXPECT_HAS(error_of([&] {
                model.scorer().score(std::vector<ScoreRequest>{{{1}, {1}}, {{}, {1}}}, nullptr);
              }),
              "request 1: its context is empty");

@@ -11,6 +11,7 @@
 #include "src/tokenizer/make_tokenizer.h"
 #include "src/train/options/run_options.h"
 #include "tests/evaluate/evaluate_test.h"
+#include "tests/support/error_of.h"
 
 namespace octet {
 namespace {
@@ -52,12 +53,7 @@ class ModelSourceTest : public testing::Test {
   }
   /// The message of the usage error of find_model, on every rank.
   std::string refused(const std::string& path) {
-    try {
-      find_model(path, *hosts_);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+    return test::error_of([&] { find_model(path, *hosts_); });
   }
 
   const std::string tied_ = test::golden_folder + "/tied";
@@ -105,12 +101,7 @@ TEST_F(ModelSourceTest, WhatIsNoModelIsRefused) {
 TEST_F(ModelSourceTest, ATokenizerThatDoesNotFitIsRefused) {
   ModelSource source = find_model(folder_, *hosts_);
   const auto message = [&](const std::string& given) -> std::string {
-    try {
-      tokenizer_of(source, given);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+    return test::error_of([&] { tokenizer_of(source, given); });
   };
   EXPECT_NE(message("").find("the tokenizer has 256 ids, and the model"), std::string::npos);
   source.model.vocab_size = 256;

@@ -6,6 +6,7 @@
 
 #include "src/base/error.h"
 #include "src/base/random.h"
+#include "tests/support/error_of.h"
 
 namespace octet {
 namespace {
@@ -31,14 +32,10 @@ Ids seen_at(const ScoreRow& row, std::int32_t place) {
 }
 
 std::string refusal_of(const ScoreRequest& request, std::int64_t window = 4) {
-  try {
+  return test::error_of([&] {
     pack_requests(std::vector<ScoreRequest>{{{1}, {2}}, request},
                   {.window = window, .row_tokens = 8, .vocab_size = 10});
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::usage);
-    return error.what();
-  }
-  return "";
+  });
 }
 
 TEST(ScoreRows, ChoicesOfOneTokenBehindTheSameContextAreOneInput) {

@@ -11,24 +11,18 @@
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/tokenizer/make_tokenizer.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temp_folder.h"
 
 namespace octet {
 namespace {
-
-namespace fs = std::filesystem;
 
 const std::string tokenizer_file = OCTET_SOURCE_DIR "/tests/tokenizer/golden/bpe-512.json";
 
 /// What is wrong with an item, or "".
 std::string refusal(const TaskItem& item, std::int64_t window) {
   const auto tokenizer = make_tokenizer(tokenizer_file, {});
-  try {
-    ItemEncoder(*tokenizer).encode(item, window);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::usage);
-    return error.what();
-  }
-  return "";
+  return test::error_or_none([&] { ItemEncoder(*tokenizer).encode(item, window); });
 }
 
 void expect_in(const std::string& text, const std::string& part) {
@@ -57,22 +51,16 @@ TEST(ItemEncoder, PutsNoSecondBosBeforeAContextThatBeginsWithIt) {
 }
 
 TEST(ItemEncoder, RefusesATokenizerThatEndsEveryText) {
-  const auto folder = fs::temp_directory_path() / fmt::format("octet-ends-{}", getpid());
-  fs::create_directories(folder);
+  const test::TempFolder folder;
   auto file = nlohmann::json::parse(*read_text_file(tokenizer_file));
   auto& processor = file["post_processor"]["processors"][1];
   const std::string end = "<|end_of_text|>";
   processor["single"].push_back({{"SpecialToken", {{"id", end}, {"type_id", 0}}}});
   processor["special_tokens"][end] = {{"id", end}, {"ids", {1}}, {"tokens", {end}}};
-  ASSERT_TRUE(overwrite_text((folder / "tokenizer.json").string(), file.dump()));
-  const auto tokenizer = make_tokenizer(folder.string(), {});
-  try {
-    const ItemEncoder encoder(*tokenizer);
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    expect_in(error.what(), "puts a token behind every text; expected none, since choices go on where their context");
-  }
-  fs::remove_all(folder);
+  ASSERT_TRUE(overwrite_text(folder / "tokenizer.json", file.dump()));
+  const auto tokenizer = make_tokenizer(folder.path(), {});
+  expect_in(test::error_of([&] { const ItemEncoder encoder(*tokenizer); }),
+            "puts a token behind every text; expected none, since choices go on where their context");
 }
 
 TEST(EncodeTask, KnowsTheLongestQuestionAndHowManyAreCut) {

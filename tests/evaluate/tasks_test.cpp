@@ -19,6 +19,8 @@
 #include "src/evaluate/tasks/score_task.h"
 #include "src/evaluate/tasks/task_files.h"
 #include "src/tokenizer/make_tokenizer.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temp_folder.h"
 
 namespace octet {
 namespace {
@@ -173,33 +175,20 @@ TEST(HellaswagText, IsCleanedAsByLmEval) {
   EXPECT_EQ(clean_hellaswag("x ["), "x [");
 }
 
-std::string message(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 void expect_in(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks: " << part;
 }
 
 class TaskFolder : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / fmt::format("octet-tasks-{}", getpid());
-    fs::create_directories(folder_ / "piqa");
-  }
-  void TearDown() override { fs::remove_all(folder_); }
+  void SetUp() override { fs::create_directories(folder_ / "piqa"); }
   void put(const std::string& name, const std::string& text) const {
-    ASSERT_TRUE(overwrite_text((folder_ / name).string(), text));
+    ASSERT_TRUE(overwrite_text(folder_ / name, text));
   }
   std::string load(std::int64_t shots = 0) const {
-    return message([&] { load_task(find_tasks({"piqa"}).tasks[0], folder_.string(), shots); });
+    return test::error_or_none([&] { load_task(find_tasks({"piqa"}).tasks[0], folder_.path(), shots); });
   }
-  fs::path folder_;
+  test::TempFolder folder_;
 };
 
 constexpr const char* good = R"({"goal": "g", "sol1": "a", "sol2": "b", "label": 1})";
@@ -221,27 +210,27 @@ TEST_F(TaskFolder, WrongRowsAreRefusedWithFileLineAndColumn) {
   expect_in(load(1), "piqa/train.jsonl: is not there");
   put("piqa/train.jsonl", good);
   expect_in(load(1), "train.jsonl: has 1 rows; --shots 1 needs 2");
-  EXPECT_EQ(load(), "no error");
+  EXPECT_EQ(load(), "");
 }
 
 TEST_F(TaskFolder, ChoicesThatCannotBeAskedAreRefusedWithTheirPlace) {
   put("piqa/validation.jsonl", good);
-  const LoadedTask task = load_task(find_tasks({"piqa"}).tasks[0], folder_.string(), 0);
+  const LoadedTask task = load_task(find_tasks({"piqa"}).tasks[0], folder_.path(), 0);
   const auto tokenizer = small_tokenizer();
   ItemEncoder encoder(*tokenizer);
-  expect_in(message([&] { encoder.encode(task.items[0], 0); }),
+  expect_in(test::error_of([&] { encoder.encode(task.items[0], 0); }),
             "validation.jsonl:1: choice 0 has 1 tokens; expected at most the window of 0");
 }
 
 TEST_F(TaskFolder, OwnTasksAppendChoicesAsTheyStand) {
   put("own.yaml", "name: own\npath: rows.jsonl\ncontext: q\nchoices: c\ngold: g\n");
   put("rows.jsonl", R"({"q": "1+1=", "c": ["3", "2"], "g": 1})");
-  const LoadedTask task = load_own_task((folder_ / "own.yaml").string());
+  const LoadedTask task = load_own_task(folder_ / "own.yaml");
   ASSERT_EQ(task.items.size(), 1u);
   EXPECT_EQ(task.items[0].context(1), "1+1=");
   EXPECT_EQ(task.items[0].continuation(1), "2");
   EXPECT_EQ(task.items[0].gold, 1u);
-  const auto own = [&] { return message([&] { load_own_task((folder_ / "own.yaml").string()); }); };
+  const auto own = [&] { return test::error_of([&] { load_own_task(folder_ / "own.yaml"); }); };
   put("rows.jsonl", R"({"q": "1+1=", "c": ["3", ""], "g": 1})");
   expect_in(own(), "rows.jsonl:1: c is [\"3\",\"\"]; expected texts, none of them empty");
   put("rows.jsonl", R"({"q": "1+1=", "c": ["3"], "g": 1})");
@@ -257,7 +246,7 @@ TEST_F(TaskFolder, OtherColumnsAreOtherDataOfAnOwnTask) {
   put("rows.jsonl", R"({"q": "a", "p": "a", "c": ["3", "2"], "d": ["3", "2"], "g": 1, "h": 1})");
   const auto fingerprint = [&](const char* columns) {
     put("own.yaml", fmt::format("name: own\npath: rows.jsonl\n{}\n", columns));
-    return load_own_task((folder_ / "own.yaml").string()).fingerprint;
+    return load_own_task(folder_ / "own.yaml").fingerprint;
   };
   const std::uint64_t first = fingerprint("context: q\nchoices: c\ngold: g");
   EXPECT_EQ(fingerprint("gold: g\nchoices: c\ncontext: q"), first);
@@ -268,44 +257,44 @@ TEST_F(TaskFolder, OtherColumnsAreOtherDataOfAnOwnTask) {
 
 TEST_F(TaskFolder, DoneTasksAreFoundAgainWithTheSameModelAndData) {
   put("piqa/validation.jsonl", good);
-  const LoadedTask task = load_task(find_tasks({"piqa"}).tasks[0], folder_.string(), 0);
+  const LoadedTask task = load_task(find_tasks({"piqa"}).tasks[0], folder_.path(), 0);
   const LogLikelihoods scores{{-1.0 / 3, -2.5}};
   const nlohmann::ordered_json model{{"model", "a"}};
-  DoneTasks(folder_.string()).add(task, model, scores);
-  EXPECT_EQ(DoneTasks(folder_.string()).find(task, model), scores);
-  EXPECT_EQ(DoneTasks(folder_.string()).find(task, {{"model", "b"}}), std::nullopt);
-  EXPECT_EQ(*read_text_file((folder_ / "samples_piqa.jsonl").string()),
+  DoneTasks(folder_.path()).add(task, model, scores);
+  EXPECT_EQ(DoneTasks(folder_.path()).find(task, model), scores);
+  EXPECT_EQ(DoneTasks(folder_.path()).find(task, {{"model", "b"}}), std::nullopt);
+  EXPECT_EQ(*read_text_file(folder_ / "samples_piqa.jsonl"),
             "{\"doc_id\":0,\"loglikelihoods\":[-0.3333333333333333,-2.5],\"gold\":1,\"acc\":0.0,\"acc_norm\":0.0,"
             "\"acc_bytes\":0.0}\n");
   put("samples_piqa.jsonl", "");
-  EXPECT_EQ(DoneTasks(folder_.string()).find(task, model), std::nullopt);
+  EXPECT_EQ(DoneTasks(folder_.path()).find(task, model), std::nullopt);
   EXPECT_EQ(DoneTasks("").find(task, model), std::nullopt);
 }
 
 TEST_F(TaskFolder, ABegunTaskHasItsWholeRowsOfTheSameModel) {
   put("piqa/validation.jsonl", fmt::format("{0}\n{0}\n{0}\n{0}\n", good));
-  const LoadedTask task = load_task(find_tasks({"piqa"}).tasks[0], folder_.string(), 0);
+  const LoadedTask task = load_task(find_tasks({"piqa"}).tasks[0], folder_.path(), 0);
   const LogLikelihoods rows{{-1.0 / 3, -2.5}, {-1, -2}, {-3, -4}, {-5, -6}};
   const nlohmann::ordered_json a{{"model", "a"}}, b{{"model", "b"}};
   const auto before = [&](const nlohmann::ordered_json& model) {
-    return BegunTask(folder_.string(), task, model).before();
+    return BegunTask(folder_.path(), task, model).before();
   };
   const auto first = [&](std::size_t n) {
     return LogLikelihoods(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(n));
   };
   EXPECT_TRUE(before(a).empty());
-  BegunTask begun(folder_.string(), task, a);
+  BegunTask begun(folder_.path(), task, a);
   begun.add(first(2), 0);
   begun.add({rows[2], rows[3]}, 2);
   EXPECT_EQ(before(a), rows);
   EXPECT_TRUE(before(b).empty());
-  const std::string name = "samples_piqa.jsonl.part", whole = *read_text_file((folder_ / name).string());
+  const std::string name = "samples_piqa.jsonl.part", whole = *read_text_file(folder_ / name);
   for (std::size_t size = 0; size < whole.size(); ++size) {  // wherever a write was torn
     put(name, whole.substr(0, size));
     const auto lines = static_cast<std::size_t>(std::ranges::count(whole.substr(0, size), '\n'));
     ASSERT_EQ(before(a), first(lines == 0 ? 0 : lines - 1)) << size;
   }
-  BegunTask again(folder_.string(), task, a);
+  BegunTask again(folder_.path(), task, a);
   ASSERT_EQ(again.before(), first(3));
   again.add({rows[1]}, 1);  // what was asked with the rest is asked again
   EXPECT_EQ(before(a), first(2));
@@ -317,7 +306,7 @@ TEST_F(TaskFolder, ABegunTaskHasItsWholeRowsOfTheSameModel) {
 }
 
 TEST(TaskNames, UnknownOnesAreToldTheNearest) {
-  expect_in(message([] { find_tasks({"hellaswagg"}); }), "unknown task \"hellaswagg\"; did you mean hellaswag?");
+  expect_in(test::error_of([] { find_tasks({"hellaswagg"}); }), "unknown task \"hellaswagg\"; did you mean hellaswag?");
   const TaskSelection mmlu = find_tasks({"mmlu_stem", "mmlu", "piqa", "piqa", "mmlu_anatomy"});
   EXPECT_EQ(mmlu.tasks.size(), 58u);
   ASSERT_EQ(mmlu.groups.size(), 5u);

@@ -12,6 +12,8 @@
 #include "src/base/random.h"
 #include "src/data/token_writer.h"
 #include "src/tokenizer/make_tokenizer.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temp_folder.h"
 
 namespace octet {
 namespace {
@@ -162,8 +164,6 @@ TEST(Compare, IsPaired) {
 
 class DocumentsTest : public testing::Test {
  protected:
-  void SetUp() override { fs::create_directories(folder_); }
-  void TearDown() override { fs::remove_all(folder_); }
   std::string write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ / name) << text;
     return folder_ / name;
@@ -173,7 +173,7 @@ class DocumentsTest : public testing::Test {
     for (EvaluatedDocument d; reader.next(d);) out.push_back(d);
     return out;
   }
-  const fs::path folder_ = fs::temp_directory_path() / fmt::format("octet-documents-{}", getpid());
+  const test::TempFolder folder_;
   const std::unique_ptr<Tokenizer> bytes_ = make_tokenizer("bytes");
 };
 
@@ -251,12 +251,7 @@ TEST_F(DocumentsTest, ABrokenLineIsNamed) {
 TEST_F(DocumentsTest, TextThatIsNoUtf8IsNamedWithoutAnOptionOfAnotherProgram) {
   const auto tokenizer = make_tokenizer(std::string(OCTET_SOURCE_DIR) + "/tests/tokenizer/golden/bpe-512.json");
   const auto refused = [&](const std::string& path) -> std::string {
-    try {
-      all(*read_texts({.input = path}, *tokenizer));
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+    return test::error_of([&] { all(*read_texts({.input = path}, *tokenizer)); });
   };
   const auto ends_with = [](const std::string& what, const std::string& end) {
     EXPECT_TRUE(what.ends_with(end)) << what;

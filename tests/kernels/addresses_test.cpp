@@ -3,6 +3,7 @@
 #include "kernels/gemm.h"
 #include "src/base/error.h"
 #include "tests/kernels/kernel_test.h"
+#include "tests/support/error_of.h"
 
 namespace octet {
 namespace {
@@ -29,13 +30,7 @@ struct Product {
     args.workspace_bytes = cpu::gemm_workspace(args);
     const auto workspace = make_workspace(args.workspace_bytes);
     args.workspace = workspace.get();
-    try {
-      cpu::gemm(stream(), args);
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), ExitCode::internal);
-      return e.what();
-    }
-    return "";
+    return test::error_or_none([&] { cpu::gemm(stream(), args); }, ExitCode::internal);
   }
 };
 
@@ -70,14 +65,7 @@ TEST(AttentionAddresses, Off16Bytes) {
   const auto at = [&](std::int64_t i) { return static_cast<float*>(memory.get()) + 64 * i; };
   const AttentionShape shape{.batch = 1, .seq = 1, .heads = 1, .kv_heads = 1, .head_dim = 8, .dtype = DType::f32};
   std::fill(at(0), at(16), 1.0f);
-  const auto refusal = [](auto&& run) -> std::string {
-    try {
-      run();
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "";
-  };
+  const auto refusal = [](auto&& run) -> std::string { return test::error_or_none(run, ExitCode::internal); };
   AttentionForward forward{shape, at(0), at(1), at(2), at(3), at(4), nullptr};
   const auto workspace = make_workspace(cpu::attention_forward_workspace(forward));
   forward.workspace = workspace.get();

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tests/kernels/kernel_test.h"
+#include "tests/support/error_of.h"
 
 namespace octet {
 namespace {
@@ -217,13 +218,7 @@ TEST(Blockwise, SameBitsForAnyThreads) {
 }
 
 std::string refusal_of(const auto& args) {
-  try {
-    check_operands(args);
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ExitCode::internal);
-    return e.what();
-  }
-  return "";
+  return test::error_or_none([&] { check_operands(args); }, ExitCode::internal);
 }
 
 TEST(Blockwise, RefusesOtherExtentsAndAddresses) {

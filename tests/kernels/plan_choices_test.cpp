@@ -9,20 +9,12 @@
 
 #include "src/base/error.h"
 #include "src/base/named_enum.h"
+#include "tests/support/error_of.h"
 
 namespace octet {
 namespace {
 
-std::string error_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ExitCode::usage);
-    return e.what();
-  }
-  return "";
-}
-
+using test::error_of;
 PlanChoices two_choices() {
   PlanChoices c{.platform = {.library_version = 130100, .device = "NVIDIA H100 80GB HBM3"}};
   c.by_problem["m1 n2 k3 bf16 x bf16' > f32"] = {

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "src/base/error.h"
+#include "tests/support/error_of.h"
 
 namespace octet {
 namespace {
@@ -35,15 +36,7 @@ class Appended : public testing::Test {
     std::ifstream file(path_);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  static std::string error_of(const std::function<void()>& work) {
-    try {
-      work();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::internal);
-      return error.what();
-    }
-    return "none";
-  }
+  static std::string error_of(const std::function<void()>& work) { return test::error_of(work, ExitCode::internal); }
 
   rlimit old_{};
   void (*handler_)(int) = std::signal(SIGXFSZ, SIG_IGN);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "src/base/error.h"
+#include "tests/support/error_of.h"
 
 namespace {
 std::vector<std::string> synced;  ///< paths, since the program began
@@ -161,12 +162,7 @@ TEST(Json, StepsAndPausesAreWallTime) {
 
 TEST(Json, WhatIsNoLineIsRefusedWithTheReason) {
   const auto reason = [](const std::string& line) -> std::string {
-    try {
-      step_metrics_of(line, "m:2");
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "none";
+    return test::error_of([&] { step_metrics_of(line, "m:2"); });
   };
   EXPECT_TRUE(reason(R"({"step":1,"lo)").starts_with("[metrics] m:2: no valid JSON; expected the metrics of a step"));
   EXPECT_EQ(reason("[1]"), "[metrics] m:2 is [1]; expected an object");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/base/error.h"
+#include "tests/support/error_of.h"
 
 namespace octet {
 namespace {
@@ -24,14 +25,7 @@ ModelConfig shape(std::int64_t dim, std::int64_t layers, std::int64_t heads, std
 }
 
 std::string refusal(ModelConfig m) {
-  try {
-    m.finish();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::usage);
-    return error.what();
-  }
-  ADD_FAILURE() << "no error";
-  return "";
+  return test::error_of([&] { m.finish(); });
 }
 
 TEST(ModelConfig, CountsByHand) {

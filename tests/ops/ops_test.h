@@ -7,6 +7,7 @@
 
 #include "src/ops/linear.h"
 #include "src/ops/linear_gemms.h"
+#include "tests/support/error_of.h"
 #include "tests/support/numbers.h"
 
 namespace octet::test {
@@ -39,13 +40,7 @@ inline LinearRecipe float8_linear(std::string_view name, const Float8Config& flo
 /// What `f` throws: its message, or "" when it throws nothing.
 template <typename F>
 std::string internal_error_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ExitCode::internal);
-    return e.what();
-  }
-  return "";
+  return error_or_none(f, ExitCode::internal);
 }
 
 }  // namespace octet::test

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "src/device/device.h"
+#include "tests/support/workless_device.h"
 
 /// A device whose clock the test sets, and that counts how often the host waits for it.
 namespace octet::test {
@@ -13,25 +13,14 @@ struct Script {
   int host_waits = 0;
 };
 
-class ScriptedDevice final : public Device {
+class ScriptedDevice final : public WorklessDevice {
  public:
   explicit ScriptedDevice(Script& script) : script_(script) {}
-  DeviceType type() const override { return DeviceType::cpu; }
-  std::string name() const override { return "scripted"; }
-  std::int64_t memory_bytes() const override { return cpu_device().memory_bytes(); }
   std::unique_ptr<Stream> make_stream(StreamPriority = StreamPriority::normal) override {
     return std::make_unique<ScriptedStream>(*this, script_);
   }
   std::unique_ptr<Event> make_event() override { return make_timing_event(); }
   std::unique_ptr<Event> make_timing_event() override { return std::make_unique<ScriptedEvent>(script_); }
-  void* allocate(std::int64_t bytes) override { return cpu_device().allocate(bytes); }
-  void deallocate(void* memory, std::int64_t bytes) noexcept override { cpu_device().deallocate(memory, bytes); }
-  void* allocate_host(std::int64_t bytes) override { return cpu_device().allocate_host(bytes); }
-  void deallocate_host(void* memory) noexcept override { cpu_device().deallocate_host(memory); }
-  void zero(void*, std::int64_t, Stream&) override {}
-  void copy(void*, const void*, std::int64_t, Stream&) override {}
-  void copy_from_host(void*, const void*, std::int64_t, Stream&) override {}
-  void copy_to_host(void*, const void*, std::int64_t, Stream&) override {}
 
  private:
   struct ScriptedEvent final : Event {

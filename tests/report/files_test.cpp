@@ -7,8 +7,8 @@
 namespace octet {
 namespace {
 
+using test::error_of;
 using test::metrics_of;
-using test::refusal;
 using Steps = std::vector<std::int64_t>;
 
 struct Files : test::ReportTest {
@@ -25,13 +25,14 @@ TEST_F(Files, ALineThatIsBeingWrittenIsLeftOut) {
 
 TEST_F(Files, ADamagedLineIsNamed) {
   const std::string path = write("m", line(1) + "{\"step\":2,\n" + line(3));
-  EXPECT_TRUE(refusal([&] { read_metrics(path); }).starts_with("[metrics] " + path + ":2: no valid JSON"));
+  EXPECT_TRUE(error_of([&] { read_metrics(path); }).starts_with("[metrics] " + path + ":2: no valid JSON"));
   write("m", line(1) + "{\"step\":2,\"loss\":\"x\"}\n");
-  EXPECT_EQ(refusal([&] { read_metrics(path); }), "[metrics] " + path + ":2: loss is \"x\"; expected a number or null");
+  EXPECT_EQ(error_of([&] { read_metrics(path); }),
+            "[metrics] " + path + ":2: loss is \"x\"; expected a number or null");
   write("m", line(1) + line(2) + line(2));
-  EXPECT_EQ(refusal([&] { read_metrics(path); }),
+  EXPECT_EQ(error_of([&] { read_metrics(path); }),
             "[report] " + path + ":3: step 2 after step 2, expected each step once and in order");
-  EXPECT_NE(refusal([&] { read_metrics(path + "x"); }).find(path + "x: cannot be read: No such file"),
+  EXPECT_NE(error_of([&] { read_metrics(path + "x"); }).find(path + "x: cannot be read: No such file"),
             std::string::npos);
 }
 
@@ -42,15 +43,15 @@ TEST_F(Files, OfARunAreRegularOnes) {
     const std::string message = "[report] " + path + ": cannot be read: it is no regular file";
     std::filesystem::remove(path);
     ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-    EXPECT_EQ(refusal([&] { read_run(directory); }), message);
+    EXPECT_EQ(error_of([&] { read_run(directory); }), message);
     std::filesystem::remove(path);
     std::filesystem::create_symlink("/dev/zero", path);
-    EXPECT_EQ(refusal([&] { read_run(directory); }), message);
+    EXPECT_EQ(error_of([&] { read_run(directory); }), message);
     std::filesystem::remove(path);
   }
   const std::string directory = run("run", "", {1}), path = directory + "/status.json";
   write("run/status.json", std::string((1 << 20) + 1, ' '));
-  EXPECT_EQ(refusal([&] { read_run(directory); }), "[report] " + path + ": cannot be read: File too large");
+  EXPECT_EQ(error_of([&] { read_run(directory); }), "[report] " + path + ": cannot be read: File too large");
 }
 
 TEST_F(Files, WhatAKilledStartLeftOfADiscardedLineIsPassedOver) {
@@ -94,25 +95,25 @@ TEST_F(Files, ARunIsReadWhole) {
 
 TEST_F(Files, WhatIsMissingOrDamagedIsNamed) {
   const std::string run = test::ReportTest::run("a", "model: 5m\n", {3});
-  const auto message = [&] { return refusal([&] { read_run(run); }); };
+  const auto message = [&] { return error_of([&] { read_run(run); }); };
   write("a/status.json", "{\n  \"state\": ,\n}\n");
   EXPECT_TRUE(message().starts_with("[report] " + run + "/status.json:2: no valid JSON")) << message();
   write("a/status.json", "{}");
   EXPECT_EQ(message(), "[report] " + run + "/status.json: expected state, reason, exit_code, step and steps of a run");
   std::filesystem::remove(folder / "a/status.json");
   EXPECT_EQ(message(), "[report] " + run + ": is no run directory: there is no status.json in it");
-  EXPECT_EQ(refusal([&] { read_run(folder.string()); }),
-            "[report] " + folder.string() + ": is no run directory: there is no status.json in it");
+  EXPECT_EQ(error_of([&] { read_run(folder.path()); }),
+            "[report] " + folder.path() + ": is no run directory: there is no status.json in it");
   test::ReportTest::run("b", "model: 5m\n", {3});
   test::ReportTest::run("c", "model: 5m\n", {3});
-  EXPECT_EQ(refusal([&] { read_run(folder.string()); }),
-            "[report] " + folder.string() +
+  EXPECT_EQ(error_of([&] { read_run(folder.path()); }),
+            "[report] " + folder.path() +
                 ": is no run directory: there is no status.json in it; b is one: name the runs themselves");
   test::ReportTest::run("a", "model: 5m\ntrain: [\n", {3});
   EXPECT_TRUE(message().starts_with("[config] " + run + "/config.yaml:3: no valid YAML")) << message();
   test::ReportTest::run("a", "- 5m\n", {3});
   EXPECT_EQ(message(), "[config] " + run + "/config.yaml: found a list, expected a map of options");
-  EXPECT_EQ(refusal([&] { read_run(run + "/none"); }), "[report] " + run + "/none: is no run directory");
+  EXPECT_EQ(error_of([&] { read_run(run + "/none"); }), "[report] " + run + "/none: is no run directory");
 }
 
 TEST_F(Files, RunsHaveTheShortestNamesThatTellThemApart) {
@@ -123,7 +124,7 @@ TEST_F(Files, RunsHaveTheShortestNamesThatTellThemApart) {
   EXPECT_EQ(runs[0].name, "a/x");
   EXPECT_EQ(runs[1].name, "b/x");
   EXPECT_EQ(runs[2].name, "y");
-  EXPECT_EQ(refusal([&] { read_runs({paths[0], paths[0] + "/."}); }), "[report] " + paths[0] + "/.: is named twice");
+  EXPECT_EQ(error_of([&] { read_runs({paths[0], paths[0] + "/."}); }), "[report] " + paths[0] + "/.: is named twice");
 }
 
 TEST_F(Files, AProfileIsReadAndItsFormChecked) {
@@ -141,7 +142,7 @@ TEST_F(Files, AProfileIsReadAndItsFormChecked) {
   ASSERT_EQ(profile.kernels.size(), 1u);
   EXPECT_EQ(profile.kernels[0].calls, 2);
   write("profile.json", "{\"steps\":[3,5],\"ranks\":[{\"rank\":1}],\"kernels\":[]}");
-  EXPECT_EQ(refusal([&] { read_profile(path); }), "[report] " + path + ": ranks[0].node is missing; expected a text");
+  EXPECT_EQ(error_of([&] { read_profile(path); }), "[report] " + path + ": ranks[0].node is missing; expected a text");
 }
 
 }  // namespace

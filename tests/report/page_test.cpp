@@ -12,8 +12,8 @@
 namespace octet {
 namespace {
 
+using test::error_of;
 using test::metrics_of;
-using test::refusal;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
@@ -227,7 +227,7 @@ TEST(PageText, IsPutTogetherFromItsParts) {
                   .plot_licence = "free\n"};
   EXPECT_EQ(make_page(parts, "D"), "<P\nS|/*\nfree\n*/\nL\nE|D|{{data}}>");
   parts.plot_library = "";
-  EXPECT_NE(refusal([&] { make_page(parts, "D"); }).find("libjs-dygraphs"), std::string::npos);
+  EXPECT_NE(error_of([&] { make_page(parts, "D"); }).find("libjs-dygraphs"), std::string::npos);
 }
 
 }  // namespace

@@ -1,24 +1,20 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
 
-#include "src/base/error.h"
 #include "src/metrics/step_metrics.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temp_folder.h"
 
 namespace octet::test {
 
 /// A folder of its own for each test, removed at the end.
 struct ReportTest : testing::Test {
-  std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) / ("octet-report-" + std::to_string(getpid()));
-
-  void SetUp() override { std::filesystem::create_directories(folder); }
-  void TearDown() override { std::filesystem::remove_all(folder); }
+  TempFolder folder;
 
   std::string write(const std::string& name, const std::string& text) const {
     const std::filesystem::path path = folder / name;
@@ -50,19 +46,7 @@ inline std::string ReportTest::run(const std::string& name, const std::string& c
   write(name + "/config.yaml", config);
   write(name + "/status.json",
         R"({"state":"running","reason":"","exit_code":0,"step":0,"steps":9,"restarts":0,"time":"T"})");
-  return (folder / name).string();
-}
-
-/// The message of the usage error that `call` throws; "none" when it throws none.
-template <typename Call>
-std::string refusal(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::usage) << error.what();
-    return error.what();
-  }
-  return "none";
+  return folder / name;
 }
 
 }  // namespace octet::test

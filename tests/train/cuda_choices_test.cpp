@@ -7,10 +7,14 @@
 #include "src/train/options/checks.h"
 #include "src/train/options/validate.h"
 #include "tests/data/support.h"
-#include "tests/support/usage_message.h"
+#include "tests/support/error_of.h"
+#include "tests/support/expect_parts.h"
 
 namespace octet {
 namespace {
+
+using test::error_of;
+using test::expect_parts;
 
 const std::string run_8b = OCTET_SOURCE_DIR "/configs/runs/llama-8b.yaml";
 
@@ -24,12 +28,12 @@ TEST(CudaChoices, WhatIsDeterministicIsNotTimed) {
   c.cuda.gemm = c.cuda.attention = CudaPlanChoice::timed;
   EXPECT_NO_THROW(validate(c));
   c.cuda.deterministic = true;
-  expect_parts(message_of([&] {
+  expect_parts(error_of([&] {
                  validate(c, {{"cuda.gemm", "a.yaml:4"}});
                }),
                {"a.yaml:4: cuda.gemm = timed", "not deterministic", "cuda.gemm_plans to replay"});
   c.cuda.gemm = CudaPlanChoice::automatic;
-  expect_parts(message_of([&] { validate(c); }), {"cuda.attention = timed", "expected heuristic or auto"});
+  expect_parts(error_of([&] { validate(c); }), {"cuda.attention = timed", "expected heuristic or auto"});
   c.cuda.attention = CudaPlanChoice::heuristic;
   EXPECT_NO_THROW(validate(c));
 }
@@ -41,11 +45,11 @@ TEST(CudaChoices, AFileThatNothingWritesMustBeThere) {
   c.cuda.gemm_plans = folder / "plans";
   EXPECT_NO_THROW(check_plan_file(c, {})) << "a run that may time writes it";
   c.cuda.deterministic = true;
-  expect_parts(message_of([&] { check_plan_file(c, {}); }),
+  expect_parts(error_of([&] { check_plan_file(c, {}); }),
                {"cuda.gemm_plans = " + c.cuda.gemm_plans, "does not exist", "cuda.gemm = timed wrote"});
   c.cuda.deterministic = false;
   c.cuda.gemm = CudaPlanChoice::heuristic;
-  expect_parts(message_of([&] { check_plan_file(c, {}); }), {"does not exist"});
+  expect_parts(error_of([&] { check_plan_file(c, {}); }), {"does not exist"});
   write_plan_choices(c.cuda.gemm_plans, {.platform = {PlanKind::gemm, 1, "GPU"}});
   EXPECT_NO_THROW(check_plan_file(c, {}));
 }
@@ -54,17 +58,17 @@ TEST(CudaChoices, AFileThatIsNoneOrCannotBeWrittenIsRefused) {
   const test::TempFolder folder;
   RunConfig c = on_gpus();
   c.cuda.gemm_plans = folder / "none/plans";
-  expect_parts(message_of([&] { check_plan_file(c, {}); }), {"there is no folder " + (folder / "none")});
+  expect_parts(error_of([&] { check_plan_file(c, {}); }), {"there is no folder " + (folder / "none")});
   c.cuda.gemm_plans = folder / "plans";
   test::write_bytes(c.cuda.gemm_plans, "lr: 3\n");
-  expect_parts(message_of([&] { check_plan_file(c, {}); }),
+  expect_parts(error_of([&] { check_plan_file(c, {}); }),
                {c.cuda.gemm_plans + ":1: expected \"octet gemm plans, version 1\"; delete the file or name another"});
 }
 
 TEST(CudaChoices, ADryRunRefusesWhatTheRunWould) {
   const auto refusal = [](std::vector<std::string> options) {
     options.insert(options.begin(), {"octet-train", run_8b, "--dry-run", "--ranks", "8", "--gpu", "H100"});
-    return message_of([&] { dry_run(options); });
+    return error_of([&] { dry_run(options); });
   };
   expect_parts(refusal({"--cuda.deterministic", "true", "--cuda.gemm", "timed"}), {"cuda.gemm = timed"});
   expect_parts(refusal({"--cuda.deterministic", "true", "--cuda.attention", "timed"}), {"cuda.attention = timed"});

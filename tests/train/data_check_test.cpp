@@ -9,6 +9,7 @@
 #include "src/data/tokenizer_identity.h"
 #include "src/train/options/run_options.h"
 #include "src/train/options/settings_check.h"
+#include "tests/support/error_of.h"
 
 namespace octet {
 namespace {
@@ -36,13 +37,7 @@ DataHistory after_10(const RunConfig& then, const RunConfig& now) {
 }
 
 std::string refusal_of(const RunConfig& then, const RunConfig& now) {
-  try {
-    after_10(then, now);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::usage);
-    return error.what();
-  }
-  return "";
+  return test::error_of([&] { after_10(then, now); });
 }
 
 #define EXPECT_REFUSED(then, now, part) EXPECT_PRED_FORMAT2(testing::IsSubstring, part, refusal_of(then, now))

@@ -14,6 +14,7 @@
 #include "src/cluster/profile.h"
 #include "src/metrics/peak.h"
 #include "tests/data/support.h"
+#include "tests/support/error_of.h"
 
 namespace octet {
 namespace {
@@ -31,13 +32,7 @@ std::string dry(const std::string& run, const std::vector<std::string>& options)
 }
 
 std::string refusal(const std::string& run, const std::vector<std::string>& options) {
-  try {
-    dry(run, options);
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ExitCode::usage);
-    return e.what();
-  }
-  return "nothing thrown";
+  return test::error_of([&] { dry(run, options); });
 }
 
 bool says(const std::string& text, const std::string& part) {

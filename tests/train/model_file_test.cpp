@@ -10,6 +10,8 @@
 #include "checkpoints/hugging_face/hugging_face.h"
 #include "src/base/options/yaml.h"
 #include "src/train/options/run_options.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temp_folder.h"
 
 namespace octet {
 namespace {
@@ -22,28 +24,19 @@ const std::string models = OCTET_SOURCE_DIR "/configs/models/";
 class ModelFile : public testing::Test {
  protected:
   void SetUp() override {
-    root_ = fs::path(testing::TempDir()) / fmt::format("octet-model-file-{}", getpid());
     fs::create_directories(root_ / "configs/models");
     fs::create_directories(root_ / "configs/runs");
   }
-  void TearDown() override { fs::remove_all(root_); }
 
   std::string write(const std::string& name, const std::string& text) {
     std::ofstream(root_ / name) << text;
     return root_ / name;
   }
   std::string refusal(const std::string& path) {
-    try {
-      read_model(path);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::usage);
-      return error.what();
-    }
-    ADD_FAILURE() << "no error";
-    return "";
+    return test::error_of([&] { read_model(path); });
   }
 
-  fs::path root_;
+  test::TempFolder root_;
 };
 
 constexpr const char* tiny = "dim: 64\nlayers: 1\nheads: 2\nkv_heads: 1\nffn_dim: 96\nvocab_size: 256\n";
@@ -114,7 +107,7 @@ TEST_F(ModelFile, WrongFiles) {
   const std::string odd =
       refusal(write("a.yaml", "dim: 64\nlayers: 1\nheads: 3\nkv_heads: 1\nffn_dim: 9\nvocab_size: 9\n"));
   EXPECT_NE(odd.find("dim = 64 is not a multiple of heads = 3"), std::string::npos) << odd;
-  EXPECT_NE(odd.find((root_ / "a.yaml").string()), std::string::npos) << odd;
+  EXPECT_NE(odd.find(root_ / "a.yaml"), std::string::npos) << odd;
   const std::string huge = refusal(write("a.yaml", "dim: 99999999999\n"));
   EXPECT_NE(huge.find("a.yaml:1: dim = 99999999999: expected integer >= 1, <= 1048576"), std::string::npos) << huge;
 }

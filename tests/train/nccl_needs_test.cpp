@@ -5,7 +5,7 @@
 
 #include "src/base/error.h"
 #include "src/train/plan/dry_run.h"
-#include "tests/train/idle_gpu.h"
+#include "tests/support/idle_gpu.h"
 
 namespace octet {
 namespace {

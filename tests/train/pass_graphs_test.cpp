@@ -11,7 +11,7 @@
 #include "src/base/error.h"
 #include "src/device/buffer.h"
 #include "src/profile/timeline.h"
-#include "tests/train/idle_gpu.h"
+#include "tests/support/idle_gpu.h"
 
 namespace octet {
 namespace {

@@ -5,6 +5,7 @@
 #include "jobs/run/command_line.h"
 #include "src/train/options/run_options.h"
 #include "src/train/options/settings_check.h"
+#include "tests/support/error_of.h"
 
 namespace octet {
 namespace {
@@ -28,13 +29,7 @@ Extensions extended(const RunConfig& then, std::int64_t steps, std::int64_t done
 }
 
 std::string refused(const RunConfig& then, std::int64_t steps, std::int64_t done, ScheduleExtend extend = refuse) {
-  try {
-    extended(then, steps, done, extend);
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ExitCode::usage);
-    return e.what();
-  }
-  return "";
+  return test::error_of([&] { extended(then, steps, done, extend); });
 }
 
 TEST(ScheduleCheck, AConstantOneMayHaveAnyLength) {

@@ -13,10 +13,14 @@
 #include "src/ops/recipe.h"
 #include "src/train/options/checks.h"
 #include "src/train/options/layout.h"
-#include "tests/support/usage_message.h"
+#include "tests/support/error_of.h"
+#include "tests/support/expect_parts.h"
 
 namespace octet {
 namespace {
+
+using test::error_of;
+using test::expect_parts;
 
 namespace fs = std::filesystem;
 
@@ -196,7 +200,7 @@ TEST(Schema, WrongFiles) {
   for (const auto& [text, parts] : table) {
     SCOPED_TRACE(text);
     const File file(text);
-    expect_parts(message_of([&] { parse_words({file.path}); }), parts);
+    expect_parts(error_of([&] { parse_words({file.path}); }), parts);
   }
 }
 
@@ -220,7 +224,7 @@ TEST(Schema, WrongCommandLines) {
   };
   for (const auto& [words, parts] : table) {
     SCOPED_TRACE(words.empty() ? "" : words.back());
-    expect_parts(message_of([&, w = words] { parse_words(w); }), parts);
+    expect_parts(error_of([&, w = words] { parse_words(w); }), parts);
   }
 }
 

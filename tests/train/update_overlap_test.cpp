@@ -8,7 +8,7 @@
 #include <string>
 
 #include "src/train/step/trainer.h"
-#include "tests/train/idle_gpu.h"
+#include "tests/support/idle_gpu.h"
 
 namespace octet {
 namespace {

@@ -7,10 +7,14 @@
 #include "src/train/options/checks.h"
 #include "src/train/options/layout.h"
 #include "src/train/options/validate.h"
-#include "tests/support/usage_message.h"
+#include "tests/support/error_of.h"
+#include "tests/support/expect_parts.h"
 
 namespace octet {
 namespace {
+
+using test::error_of;
+using test::expect_parts;
 
 RunConfig sample() {
   const std::array words{"octet-train", OCTET_SOURCE_DIR "/configs/runs/english-5m.yaml"};
@@ -21,16 +25,16 @@ TEST(Validate, ChecksValuesSetInMemory) {
   RunConfig c = sample();
   validate(c);
   c.optimizer.lr = std::numeric_limits<double>::quiet_NaN();
-  expect_parts(message_of([&] { validate(c); }), {"optimizer.lr = nan", ">= 0"});
+  expect_parts(error_of([&] { validate(c); }), {"optimizer.lr = nan", ">= 0"});
   c = sample();
   c.optimizer.clip_norm = 1e-50;  // 0 in fp32, which would be no clipping
-  expect_parts(message_of([&] { validate(c); }), {"optimizer.clip_norm = 1e-50", "at least 1e-30"});
+  expect_parts(error_of([&] { validate(c); }), {"optimizer.clip_norm = 1e-50", "at least 1e-30"});
   c = sample();
   c.schedule.kind = static_cast<ScheduleKind>(3);
-  expect_parts(message_of([&] { validate(c); }), {"schedule.kind = ", "constant, wsd, cosine"});
+  expect_parts(error_of([&] { validate(c); }), {"schedule.kind = ", "constant, wsd, cosine"});
   c = sample();
   c.train.micro_batch = 0;
-  expect_parts(message_of([&] { validate(c); }), {"train.micro_batch = 0"});
+  expect_parts(error_of([&] { validate(c); }), {"train.micro_batch = 0"});
 }
 
 TEST(Validate, AWarmUpAndADecayFillAtMostTheRun) {
@@ -39,11 +43,11 @@ TEST(Validate, AWarmUpAndADecayFillAtMostTheRun) {
   c.schedule = {.kind = ScheduleKind::wsd, .warmup_steps = 40, .decay_steps = 60};
   EXPECT_NO_THROW(validate(c));
   c.schedule.decay_steps = 61;
-  expect_parts(message_of([&] { validate(c); }), {"schedule.decay_steps = 61", "= 101, expected at most"});
+  expect_parts(error_of([&] { validate(c); }), {"schedule.decay_steps = 61", "= 101, expected at most"});
   c.schedule = {.kind = ScheduleKind::cosine, .warmup_steps = 100};
   EXPECT_NO_THROW(validate(c));
   c.schedule.warmup_steps = 101;
-  expect_parts(message_of([&] { validate(c); }), {"schedule.warmup_steps = 101", "expected at most train.steps = 100"});
+  expect_parts(error_of([&] { validate(c); }), {"schedule.warmup_steps = 101", "expected at most train.steps = 100"});
 }
 
 TEST(Validate, RecomputeNeedsTwoBlocks) {
@@ -53,10 +57,10 @@ TEST(Validate, RecomputeNeedsTwoBlocks) {
   c.recompute.every = c.model.layers / 2;
   validate(c);
   ++c.recompute.every;
-  expect_parts(message_of([&] { validate(c); }), {"recompute.every", "fewer than two"});
+  expect_parts(error_of([&] { validate(c); }), {"recompute.every", "fewer than two"});
   c.recompute.every = 1;
   c.model.layers = 1;
-  expect_parts(message_of([&] { validate(c); }), {"recompute.mode = full", "fewer than two of 1 blocks"});
+  expect_parts(error_of([&] { validate(c); }), {"recompute.mode = full", "fewer than two of 1 blocks"});
 }
 
 TEST(Validate, RecomputeKeepsTheCastWhereThereIsOne) {
@@ -65,7 +69,7 @@ TEST(Validate, RecomputeKeepsTheCastWhereThereIsOne) {
   c.precision = Precision::float8;
   validate(c);
   c.float8.bf16_linears = {"attention.wo"};
-  expect_parts(message_of([&] { validate(c); }), {"recompute.keep = \"attention_cast\"", "no effect"});
+  expect_parts(error_of([&] { validate(c); }), {"recompute.keep = \"attention_cast\"", "no effect"});
 }
 
 /// Each extent that a layout can make odd, under each recipe, is named with its linear, its GEMM and what would do.
@@ -121,7 +125,7 @@ TEST(Validate, Float8NeedsMultiplesOf16) {
         c.float8 = {};
         validate(c);
       } else {
-        expect_parts(message_of([&] { validate(c); }), table[i].parts);
+        expect_parts(error_of([&] { validate(c); }), table[i].parts);
       }
     }
   }
@@ -137,17 +141,17 @@ TEST(Validate, BlockwiseNeedsMultiplesOf128) {
   validate(c);
   const RunConfig allowed = c;
   c.train.seq_len = 192;
-  expect_parts(message_of([&] { validate(c); }), {"m = 192 (tokens", "multiples of 128", "train.seq_len 256 would do"});
+  expect_parts(error_of([&] { validate(c); }), {"m = 192 (tokens", "multiples of 128", "train.seq_len 256 would do"});
   c = allowed;
   c.parallel.tp = 2;
-  expect_parts(message_of([&] { validate(c); }), {"linear attention.wk", "n = 64 (outputs of model 5m a rank", "128"});
+  expect_parts(error_of([&] { validate(c); }), {"linear attention.wk", "n = 64 (outputs of model 5m a rank", "128"});
   c = allowed;
   c.float8.accumulate = Float8Accumulate::hopper_fast;
-  expect_parts(message_of([&] { validate(c); }), {"float8.accumulate = hopper_fast", "promotes every 128 products"});
+  expect_parts(error_of([&] { validate(c); }), {"float8.accumulate = hopper_fast", "promotes every 128 products"});
   c.float8.accumulate = Float8Accumulate::hopper;
   validate(c);
   c.float8.fast_accumulate = FastAccumulate::all;
-  expect_parts(message_of([&] { validate(c); }), {"float8.fast_accumulate = all", "promotes every 128 products"});
+  expect_parts(error_of([&] { validate(c); }), {"float8.fast_accumulate = all", "promotes every 128 products"});
   c.float8.recipe = "tensorwise";
   validate(c);
   c.float8.accumulate = Float8Accumulate::fp32;
@@ -167,7 +171,7 @@ TEST(Validate, GpusThatHaveTheGemmsOfARecipe) {
     c.float8.recipe = row.recipe;
     for (const int capability : row.has) EXPECT_NO_THROW(check_gpu(c, capability, {})) << row.recipe << capability;
     for (const int capability : row.has_not) {
-      expect_parts(message_of([&] { check_gpu(c, capability, {}); }),
+      expect_parts(error_of([&] { check_gpu(c, capability, {}); }),
                    {fmt::format("float8.recipe = {}: ", row.recipe),
                     fmt::format("this GPU has {}.{}", capability / 10, capability % 10), "expected another recipe"});
     }
@@ -204,7 +208,7 @@ TEST(Validate, AttentionEndsAtItsWidestHead) {
   c.model.head_dim = 288;
   for (const DeviceType device : {DeviceType::cpu, DeviceType::cuda}) {
     c.device = device;
-    expect_parts(message_of([&] { validate(c); }),
+    expect_parts(error_of([&] { validate(c); }),
                  {"model = 5m", "head_dim 288", fmt::format("on device {} serves at most 256", device)});
   }
 }
@@ -215,7 +219,7 @@ TEST(Layout, ResolvesAndRefuses) {
   c.train.micro_batch = 2;
   EXPECT_EQ(resolve_layout(c, 3).dp_shard, 3);
   c.float8.keep_transposed_weights = AutoBool::yes;
-  expect_parts(message_of([&] { resolve_layout(c, 3); }),
+  expect_parts(error_of([&] { resolve_layout(c, 3); }),
                {"float8.keep_transposed_weights = true", "weights are let go after each use", "parallel.zero 1 or 2"});
   c.parallel.zero = Zero::two;
   EXPECT_EQ(resolve_layout(c, 3).dp_shard, 3);
@@ -223,14 +227,14 @@ TEST(Layout, ResolvesAndRefuses) {
   c.parallel.zero = Zero::automatic;
   c.parallel.dp_replicate = 2;
   EXPECT_EQ(resolve_layout(c, 4).dp_shard, 2);
-  expect_parts(message_of([&] { resolve_layout(c, 3); }), {"parallel.dp_replicate = 2", "3 ranks"});
+  expect_parts(error_of([&] { resolve_layout(c, 3); }), {"parallel.dp_replicate = 2", "3 ranks"});
   c.parallel.dp_shard = 4;
-  expect_parts(message_of([&] {
+  expect_parts(error_of([&] {
                  resolve_layout(c, 4, {{"parallel.dp_shard", "command line"}});
                }),
                {"command line: parallel.dp_shard = 4", "2 x dp_shard 4 = 8 ranks, but the job has 4", "mpiexec -n 8"});
   c.parallel = {};
-  expect_parts(message_of([&] { resolve_layout(c, 8); }), {"train.global_batch = 24", "micro_batch 2 x 8", "= 16"});
+  expect_parts(error_of([&] { resolve_layout(c, 8); }), {"train.global_batch = 24", "micro_batch 2 x 8", "= 16"});
 }
 
 TEST(Layout, RefusesWholeGradientsThatNobodyKeeps) {
@@ -240,16 +244,16 @@ TEST(Layout, RefusesWholeGradientsThatNobodyKeeps) {
   c.parallel.whole_gradients = GradientForm::bf16;
   for (const Zero zero : {Zero::automatic, Zero::two, Zero::three}) {
     c.parallel.zero = zero;
-    expect_parts(message_of([&] { validate(c); }),
+    expect_parts(error_of([&] { validate(c); }),
                  {"parallel.whole_gradients = bf16", fmt::format("has no effect with parallel.zero = {}", zero),
                   "expected fp32, or parallel.zero 1"});
   }
   c.parallel.zero = Zero::one;
   EXPECT_NO_THROW(validate(c));
   EXPECT_EQ(resolve_layout(c, 3).dp_shard, 3);
-  expect_parts(message_of([&] { resolve_layout(c, 1); }),
+  expect_parts(error_of([&] { resolve_layout(c, 1); }),
                {"parallel.whole_gradients = bf16", "parallel.dp_shard = 1", "expected fp32"});
-  expect_parts(message_of([&] { resolve_layout(c, 12); }),
+  expect_parts(error_of([&] { resolve_layout(c, 12); }),
                {"parallel.whole_gradients = bf16", "one micro-batch a step", "expected fp32"});
   c.parallel.one_rank_exchange = true;
   EXPECT_NO_THROW(resolve_layout(c, 1));
@@ -267,7 +271,7 @@ TEST(Layout, RefusesGraphsOfPassesThatCannotBeOne) {
   c.parallel.dp_replicate = 4;
   EXPECT_NO_THROW(resolve_layout(c, 4));
   const auto expect_refused = [&](const RunConfig& config, int ranks, const std::string& why) {
-    expect_parts(message_of([&] {
+    expect_parts(error_of([&] {
                    resolve_layout(config, ranks, {{"cuda.graphs", "command line"}});
                  }),
                  {"command line: cuda.graphs = true", why, "expected auto or false"});
@@ -303,7 +307,7 @@ TEST(Validate, RefusesRoomForAnUpdateThatMayStayWhereItIs) {
   for (const AutoBool beside : {AutoBool::no, AutoBool::automatic}) {
     c.optimizer.beside_forward = beside;
     expect_parts(
-        message_of([&] { validate(c); }),
+        error_of([&] { validate(c); }),
         {"optimizer.beside_gemms = free", fmt::format("optimizer.beside_forward = {}", beside), "expected auto"});
   }
   c.optimizer.beside_forward = AutoBool::yes;
@@ -315,7 +319,7 @@ TEST(Layout, RefusesAnUpdateBesideTheForwardPassBeforeAnExchange) {
   RunConfig c = sample();
   c.optimizer.beside_forward = AutoBool::yes;
   const auto expect_refused = [&](const RunConfig& config, int ranks, const std::string& who) {
-    expect_parts(message_of([&] {
+    expect_parts(error_of([&] {
                    resolve_layout(config, ranks, {{"optimizer.beside_forward", "command line"}});
                  }),
                  {"command line: optimizer.beside_forward = true", who, "expected auto or false, or another recipe"});

@@ -9,6 +9,8 @@
 #include "src/tuning/contention/segments.h"
 #include "src/tuning/contention/simulate.h"
 #include "src/tuning/contention/trees.h"
+#include "tests/support/error_of.h"
+#include "tests/support/expect_has.h"
 
 namespace octet {
 namespace {
@@ -304,13 +306,7 @@ TEST(Contention, ProgressIsAllThatArrives) {
 }
 
 void expect_refused(const std::string& part, const std::function<void()>& call) {
-  try {
-    call();
-    FAIL() << "accepted, expected " << part;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::usage);
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
+  EXPECT_HAS(test::error_of(call), part);
 }
 
 TEST(Contention, WhatIsNotSimulatedIsRefused) {

@@ -6,6 +6,7 @@
 #include "src/base/error.h"
 #include "src/tuning/fit/benchmark_file.h"
 #include "src/tuning/fit/nccl_environment.h"
+#include "tests/support/error_of.h"
 #include "tests/tuning/fit_support.h"
 
 namespace octet {
@@ -31,13 +32,7 @@ BenchmarkFile read_text(const std::string& name, const std::string& text, const 
 }
 
 std::string refusal(const std::string& name, const std::string& text, const ReadOptions& options = {}) {
-  try {
-    read_text(name, text, options);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::usage);
-    return error.what();
-  }
-  return "accepted";
+  return test::error_of([&] { read_text(name, text, options); });
 }
 
 void expect_within(const std::string& text, const std::string& part) {

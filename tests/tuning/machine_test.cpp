@@ -6,6 +6,7 @@
 #include "src/cluster/profile.h"
 #include "src/tuning/cost_model/model.h"
 #include "src/tuning/cost_model/size_text.h"
+#include "tests/support/error_of.h"
 
 namespace octet {
 namespace {
@@ -118,15 +119,9 @@ TEST(MachineOf, RefusesClustersOfWhichItKnowsTooLittle) {
 
 std::string message_of(std::string_view assignment) {
   NcclMachine machine;
-  try {
-    set_field(machine, assignment);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::usage);
-    EXPECT_EQ(machine, NcclMachine{});
-    return error.what();
-  }
-  ADD_FAILURE() << assignment << " was accepted";
-  return "";
+  std::string message = test::error_of([&] { set_field(machine, assignment); });
+  EXPECT_EQ(machine, NcclMachine{}) << assignment;
+  return message;
 }
 
 TEST(SetField, ChangesWhatItNames) {

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "src/base/error.h"
+#include "tests/support/error_of.h"
 #include "tests/tuning/plugin/fake_world.h"
 
 namespace octet {
@@ -161,12 +162,8 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"}\n  ]\n}\n", "}\n  ]\n} x", "expected a tuning file in JSON"}));
 
 void expect_refused(const TuningFile& tuning, const std::string& message) {
-  try {
-    parse_tuning_file(to_json(tuning), "file.json");
-    FAIL() << "accepted: " << message;
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()), "[tuning] file.json: constants." + message);
-  }
+  EXPECT_EQ(test::error_of([&] { parse_tuning_file(to_json(tuning), "file.json"); }),
+            "[tuning] file.json: constants." + message);
 }
 
 TEST(TuningFile, AConstantGivenTwiceIsRefused) {

@@ -9,34 +9,24 @@
 #include <string>
 
 #include "src/tuning/cost_model/model.h"
+#include "tests/support/temp_folder.h"
 #include "tests/tuning/plugin/plugin_harness.h"
 
 namespace octet::test {
 
 // What stands around the plugin: a folder for files, NCCL's cost tables from the model of it.
 
-/// A folder that goes with it.
-class Folder {
+/// A folder of the test's own for files that the plugin reads.
+class Folder : public TempFolder {
  public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "octet-tuner-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
   /// A new file of that text: the plugin reads a path once.
   std::string file(const std::string& text) {
-    const std::string name = path_ / fmt::format("{}.json", files_++);
+    const std::string name = *this / fmt::format("{}.json", files_++);
     std::ofstream(name, std::ios::binary) << text;
     return name;
   }
-  std::string path() const { return path_; }
 
  private:
-  std::filesystem::path path_;
   int files_ = 0;
 };
 

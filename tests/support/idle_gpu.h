@@ -17,7 +17,7 @@ class IdleGpu : public Device {
   std::string name() const override { return "gpu"; }
   std::int64_t memory_bytes() const override { return bytes_; }
   int multiprocessors() const override { return multiprocessors_; }
-  std::unique_ptr<Stream> make_stream(StreamPriority) override { return nullptr; }
+  std::unique_ptr<Stream> make_stream(StreamPriority = StreamPriority::normal) override { return nullptr; }
   std::unique_ptr<Event> make_event() override { return nullptr; }
   std::unique_ptr<Event> make_timing_event() override { return nullptr; }
   void* allocate(std::int64_t) override { return nullptr; }
