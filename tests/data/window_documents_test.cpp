@@ -1,5 +1,6 @@
 #include "src/data/window_documents.h"
 
+#include "src/data/sampler.h"
 #include "src/data/token_writer.h"
 #include "tests/data/support.h"
 
@@ -69,6 +70,26 @@ TEST_F(WindowDocuments, AttentionAcrossThemIsWhatAMaskTakesAway) {
   // Two documents of 2 tokens a window: 6 of its 10 pairs are within them.
   EXPECT_DOUBLE_EQ(attention_across_documents(write(std::vector<std::int64_t>(40, 2)), 4), 0.4);
   EXPECT_DOUBLE_EQ(attention_across_documents(write({3}), 4), 0);
+}
+
+/// A run fills the same batch in every step: what one window left must not show in the next.
+TEST_F(WindowDocuments, ABatchThatIsUsedAgainIsAsGoodAsNew) {
+  write({4, 2, 2, 4, 4, 1, 3, 4, 4, 3, 1, 4, 1});
+  const Sampler sampler({{folder_ / "x", 1.0}},
+                        {.seq_len = 4, .global_batch = 1, .vocab_size = 256, .seed = 3, .document_mask = true});
+  Batch used;
+  int whole = 0, cut = 0;
+  for (std::int64_t step = 0; step < 18; ++step) {
+    Batch fresh;
+    for (Batch* batch : {&used, &fresh})
+      sampler.train_batch(step, {.rank = 0, .ranks = 1, .micro_batch = 1}, 0, *batch);
+    EXPECT_EQ(used.tokens, fresh.tokens) << step;
+    EXPECT_EQ(used.targets, fresh.targets) << step;
+    EXPECT_EQ(used.document_begin, fresh.document_begin) << step;
+    ++(fresh.document_begin.empty() ? whole : cut);
+  }
+  EXPECT_GT(whole, 1);
+  EXPECT_GT(cut, 1);
 }
 
 }  // namespace

@@ -75,6 +75,10 @@ TEST(Generate, FillsTheWindowAndNoMore) {
   const std::string of_nothing = saved_run().directory + " --temperature 0.5 --tokens 500";
   EXPECT_LE(text_of(generate(of_nothing)).size(), 3u * 33u);  // EOS stands before: 32 tokens behind it
   EXPECT_HAS(generate(of_nothing).err, "prompt: 1 tokens");
+  // Without chance, so that none ends the text. Nothing comes behind the last token: it need not be seen.
+  const std::string likeliest = saved_run().directory + " --precision fp32 --tokens 500 --prompt ";
+  EXPECT_HAS(generate(likeliest + "'a text'").err, "generated: 27 tokens, which fill the window");
+  EXPECT_HAS(generate(likeliest + std::string(31, 'a')).err, "generated: 2 tokens, which fill the window");
 }
 
 TEST(Generate, RefusesInOneMessage) {

@@ -250,5 +250,35 @@ TEST_F(JobCommand, LeavesOutNobodyForWhatIsOfTheFileSystem) {
   EXPECT_HAS(before(), "hosts='n[1-2]'");
 }
 
+/// A launch that Slurm ended for a job of more priority says nothing of the run: the count of a crash loop begins anew.
+TEST_F(JobCommand, APreemptedLaunchIsNoneOfACrashLoop) {
+  const std::string shown = run_ + "/slurm-job.txt";
+  write_bytes(workplace() / shown, "JobState=RUNNING Reason=None PreemptTime=2026-11-22T07:29:57\n");
+  for (int launch = 0; launch < 3; ++launch) {  // as many as --max-restarts has
+    EXPECT_HAS(before(), "action=launch");
+    EXPECT_HAS(after("70 rank 0 on n1: lost"), "action=restart");
+  }
+  EXPECT_HAS(before(), "action=launch");
+  EXPECT_HAS(ask("after --launcher-code 75", shown), "action=wait");
+  EXPECT_HAS(before(), "action=launch");
+  EXPECT_HAS(after("70 rank 0 on n1: lost"), "action=restart");
+}
+
+/// A job of one node: what is wrong with it is the node's, and another one may do; what is wrong with the storage is
+/// not.
+TEST_F(JobCommand, OneUnhealthyNodeIsLeftOutUnlessItsStorageIsWhatIsWrong) {
+  const std::string look = run_ + "/job/preflight/";
+  write_bytes(workplace() / (look + "n1.code"), "76\n");
+  for (const auto& [check, action] : {std::pair{"gpu.ecc", "exclude"}, {"storage.space", "stop"}}) {
+    write_bytes(workplace() / (look + "n1.json"),
+                fmt::format(R"({{"findings": [{{"check": "{}", "state": "bad", "seen": "what is wrong"}}]}})", check));
+    const std::string said = ask("before --nodes 1 --hosts n1 --preflight " + look);
+    EXPECT_HAS(said, fmt::format("action={}", action));
+    EXPECT_EQ(said.find("every node finds the same: storage.space: what is wrong") != std::string::npos,
+              std::string(action) == "stop")
+        << said;
+  }
+}
+
 }  // namespace
 }  // namespace octet::test

@@ -1,0 +1,167 @@
+// When a run's loop ends by itself: before its time limit, with room for the step and the save that are still to come,
+// and at its last step, whose state is kept only where nothing in the step was NaN or infinite.
+#include <chrono>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "checkpoints/restore/restore.h"
+#include "src/train/options/option_texts.h"
+#include "src/train/run/loop.h"
+#include "src/train/start/run_directory.h"
+#include "tests/equivalence/trainer_test.h"
+#include "tests/support/expect_has.h"
+#include "tests/support/forwarding_communicator.h"
+
+namespace octet {
+namespace {
+
+constexpr std::chrono::milliseconds pause(120);
+const double of_a_step = std::chrono::duration<double>(pause).count();
+
+/// Sleeps wherever the ranks agree on requests, which is once a step: a step takes that long at least.
+class SlowSteps final : public test::ForwardingCommunicator {
+ public:
+  explicit SlowSteps(std::unique_ptr<Communicator> inner) : ForwardingCommunicator(std::move(inner)) {}
+  void all_reduce(void* data, std::int64_t count, DType dtype, ReduceOp op) override {
+    if (count == 4 && dtype == DType::i32 && op == ReduceOp::max) std::this_thread::sleep_for(pause);
+    inner().all_reduce(data, count, dtype, op);
+  }
+};
+
+/// The sum of all losses, in the group of them alone, is too large for a float; no gradient is.
+class InfiniteLoss final : public test::ForwardingCommunicator {
+ public:
+  explicit InfiniteLoss(std::unique_ptr<Communicator> inner, bool of_losses = false)
+      : ForwardingCommunicator(std::move(inner)), of_losses_(of_losses) {}
+  void all_reduce(void* data, std::int64_t count, DType dtype, ReduceOp op) override {
+    inner().all_reduce(data, count, dtype, op);
+    if (of_losses_ && dtype == DType::f32) *static_cast<float*>(data) = std::numeric_limits<float>::infinity();
+  }
+  std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
+    const bool of_losses = name == "dp";
+    return std::make_unique<InfiniteLoss>(inner().split(color, key, std::move(name)), of_losses);
+  }
+  std::unique_ptr<Communicator> alias(std::string name) override {
+    const bool of_losses = name == "dp";
+    return std::make_unique<InfiniteLoss>(inner().alias(std::move(name)), of_losses);
+  }
+
+ private:
+  bool of_losses_;
+};
+
+class LoopEnd : public TrainerTest {
+ protected:
+  struct Ended {  // NOLINT(bugprone-exception-escape): moving JSON throws nothing
+    int code = -1;
+    std::int64_t done = 0;
+    std::string err;  ///< of this rank
+    nlohmann::json status;
+    std::vector<std::string> checkpoints;
+  };
+
+  LoopEnd() {
+    config_.train.steps = 20;
+    config_.train.micro_batch = 1;
+    config_.checkpoint.interval = "off";
+    config_.run_dir = folder_ / "run";
+  }
+
+  /// The loop of a run whose time ends `seconds` from its first step on; 0: it has no limit. `change` may spoil
+  /// weights.
+  Ended run(double seconds) {
+    std::unique_ptr<Communicator> control = make_mpi_communicator(*stream_, "control");
+    if (seconds > 0) control = std::make_unique<SlowSteps>(std::move(control));
+    std::unique_ptr<Communicator> world = make_mpi_communicator(*stream_, "world");
+    if (infinite_loss_) world = std::make_unique<InfiniteLoss>(std::move(world));
+    Mesh mesh(std::move(world), {.dp_shard = 0});
+    const RunEnvironment environment{.mesh = mesh,
+                                     .control = *control,
+                                     .stream = *stream_,
+                                     .traces = {},
+                                     .ranks_on_node = 1,
+                                     .node = "node",
+                                     .resolved_yaml = ""};
+    Trainer trainer(config_, mesh, *control, *stream_, nullptr);
+    const RunDirectory directory{.path = config_.run_dir};
+    write_run_directory(directory, "", *control);
+    RunLog log(config_, environment, directory);
+    Ended ended;
+    testing::internal::CaptureStderr();
+    const StopSignal signal;
+    Checkpointing checkpoints(config_, environment, trainer, log, {});
+    Profiler profiler(config_, environment, directory, 0);
+    std::atomic<std::int64_t> done = 0;
+    const StopRequest stop(signal, WallClock(seconds > 0 ? WallClock::seconds() + seconds : 0), "");
+    ended.code = train_steps({.config = config_,
+                              .environment = environment,
+                              .trainer = trainer,
+                              .log = log,
+                              .checkpoints = checkpoints,
+                              .profiler = profiler,
+                              .stop = stop,
+                              .plan = {}},
+                             done);
+    ended.done = done;
+    ended.err = testing::internal::GetCapturedStderr();
+    world_->barrier();  // rank 0 has written the status
+    ended.status = nlohmann::json::parse(std::ifstream(directory.status()));
+    ended.checkpoints = checkpoint::list_checkpoints(directory.checkpoints());
+    world_->barrier();
+    return ended;
+  }
+
+  bool infinite_loss_ = false;
+};
+
+// A step that takes longer than it sleeps ends the run earlier, never later: on a busy machine too these hold.
+
+TEST_F(LoopEnd, LeavesTimeForAnotherStep) {
+  const Ended ended = run(3.9 * of_a_step);  // asked in step 4 after 3 of them, with 0.9 left
+  EXPECT_EQ(ended.status["reason"], "train.max_wall_time");
+  EXPECT_LE(ended.done, 4);
+}
+
+TEST_F(LoopEnd, LeavesTimeForTwoStepsWhereResultsComeLate) {
+  config_.train.late_results = AutoBool::yes;
+  const Ended ended = run(5.9 * of_a_step);  // asked in step 5 after 4 of them, with 1.9 left
+  EXPECT_EQ(ended.status["reason"], "train.max_wall_time");
+  EXPECT_LE(ended.done, 5);
+}
+
+/// The first checkpoint is committed after the two steps that look for its writers and for its manifest.
+TEST_F(LoopEnd, LeavesTimeForASaveThatTakesAsLongAsTheLast) {
+  config_.checkpoint.interval = "2";
+  const Ended ended = run(7.9 * of_a_step);
+  EXPECT_EQ(ended.code, 75) << ended.err;
+  EXPECT_EQ(ended.status["reason"], "train.max_wall_time");
+  EXPECT_LE(ended.done, 7) << "a step alone would still fit into 0.9 of one in step 8";
+  ASSERT_FALSE(ended.checkpoints.empty());
+  EXPECT_EQ(checkpoint::step_of(ended.checkpoints.front()), ended.done);
+}
+
+TEST_F(LoopEnd, KeepsNoStateOfALastStepThatWasNotFiniteAndSaysSo) {
+  config_.train.steps = 1;
+  config_.checkpoint.interval = "10";
+  config_.data.validation_fraction = 0;  // whose loss would end the run by itself
+  infinite_loss_ = true;
+  const Ended ended = run(0);
+  EXPECT_EQ(ended.code, 0) << ended.status["reason"];
+  EXPECT_EQ(ended.status["state"], "finished");
+  EXPECT_TRUE(ended.checkpoints.empty());
+  EXPECT_HAS(ended.err, "the state after step 1 is not saved: something in the step was NaN or infinite");
+}
+
+TEST_F(LoopEnd, KeepsTheStateOfALastStepThatWasFinite) {
+  config_.train.steps = 1;
+  config_.checkpoint.interval = "10";
+  const Ended ended = run(0);
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_EQ(ended.checkpoints.size(), 1u);
+  EXPECT_EQ(ended.err.find("is not saved"), std::string::npos) << ended.err;
+}
+
+}  // namespace
+}  // namespace octet
