@@ -127,6 +127,14 @@ TEST_F(Evidence, OfSlurm) {
   EXPECT_EQ(state_of(owner), OwnerState::at_work);
 }
 
+/// The Slurm that answers may be another one than the job's: what it does not know may be at work.
+TEST_F(Evidence, AJobThatSlurmDoesNotKnowIsOverOnlyWhereItsClusterIsNamed) {
+  scontrol("echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1");
+  setenv("SLURM_CLUSTER_NAME", "here", 1);
+  EXPECT_EQ(ask_slurm({.cluster = "here", .id = "12"}), true);
+  EXPECT_EQ(ask_slurm({.cluster = "", .id = "12"}), std::nullopt);
+}
+
 TEST_F(Evidence, OfADirectory) {
   std::filesystem::remove(file_);
   EXPECT_FALSE(ask_owner(folder_.path()));

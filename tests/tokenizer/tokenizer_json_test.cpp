@@ -236,6 +236,10 @@ TEST(TokenizerJson, AFolderHasTheFileAndConfigsBesideIt) {
              "tokenizer_config.json: eos_token.content is \"the\"; expected a token");
   test::write_bytes(folder / "tokenizer_config.json", R"({"eos_token": "<|begin_of_text|>"})");
   EXPECT_EQ(make_tokenizer(folder.path())->info().eos, 0);
+  EXPECT_EQ(make_tokenizer(folder.path(), {.eos = "<|end_of_text|>"})->info().eos, 1) << "it is asked for";
+  // Llama's folders have both.
+  test::write_bytes(folder / "tokenizer.model", test::read_bytes(test::golden_file("spm-bpe.model")));
+  EXPECT_EQ(make_tokenizer(folder.path())->info().path, folder / "tokenizer.json");
 }
 
 }  // namespace

@@ -133,6 +133,22 @@ TEST(DescribeDifference, ReplicasOfATpGroupDecideTogetherOnWhatIsNotCut) {
             "is c");
 }
 
+/// The first and the last stage of a pipeline have a tied embedding; those between hold none of it.
+TEST(DescribeDifference, ATiedEmbeddingIsComparedBetweenTheStagesThatHaveIt) {
+  ParameterList tied;
+  tied.units = {"embedding", "block.0", "head"};
+  for (const auto& [name, unit] : {std::pair{"embedding", 0}, {"w", 1}, {"norm", 2}}) {
+    tied.add({.name = name, .unit = unit, .global = {4}, .shape = {4}});
+  }
+  const MeshShape shape{.pp = 3, .dp_shard = 1};
+  std::vector<ReplicaReport> reports{{"a", {5, 0, 0}}, {"b", {0, 6, 0}}, {"c", {5, 0, 7}}};
+  EXPECT_EQ(describe_difference(shape, tied, reports), std::nullopt);
+  reports[2].hashes[0] = 4;
+  EXPECT_EQ(describe_difference(shape, tied, reports),
+            "rank 0 on a, rank 2 on c against each other, with no majority; the first parameter that differs is "
+            "embedding");
+}
+
 TEST(HashShards, EveryElementCountsAndPaddingDoesNot) {
   const auto stream = cpu_device().make_stream();
   ParameterList large = list_of({"small", "large"});
