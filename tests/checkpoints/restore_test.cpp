@@ -33,6 +33,16 @@ TEST(ListCheckpoints, NewestFirstAndNothingElse) {
   EXPECT_THROW(list_checkpoints(root / directory_name(300)), Error) << "a file";
 }
 
+/// It may be the newest: an older one must not be taken in its place without a word.
+TEST(ListCheckpoints, OneThatCannotBeLookedAtIsNotPassedOver) {
+  const test::TemporaryDirectory root;
+  fs::create_directory(root / directory_name(1));
+  fs::create_symlink(directory_name(2), root / directory_name(2));  // to itself
+  EXPECT_THROW(list_checkpoints(root.path()), files::ReadError);
+  fs::remove(root / directory_name(2));
+  EXPECT_EQ(list_checkpoints(root.path()).size(), 1u);
+}
+
 class Restore : public test::SaverTest {
  protected:
   Restore() {

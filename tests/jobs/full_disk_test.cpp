@@ -1,0 +1,55 @@
+// Disks that are full, or that have become read-only, while a run starts and while its report is written.
+#include "tests/jobs/saved.h"
+
+namespace octet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+#if !defined(__SANITIZE_ADDRESS__)
+/// The command, where every write to a path that begins like this meets that fault.
+CommandResult with_fault(const std::string& kind, const std::string& path, const std::string& command) {
+  return in_workplace(
+      fmt::format("env LD_PRELOAD={} OCTET_FAULT_ROOT={} OCTET_FAULT={}:1 {}", OCTET_FAULTS, path, kind, command));
+}
+
+/// A start whose trial, whether checkpoints could be written, meets that fault.
+TrainedRun started(const std::string& kind) {
+  const std::string directory = new_run_directory(), there = workplace() / directory;
+  return {with_fault(kind, there + "/checkpoints/writable",
+                     launched(2, "run.yaml --run.dir " + there + " --train.steps 2 --checkpoint.interval 2")),
+          directory};
+}
+
+/// It may have room again when the first checkpoint is due, and saves are tried again.
+TEST(FullDisk, StopsNoStart) {
+  const TrainedRun run = started("enospc");
+  EXPECT_EQ(run.result.exit_code, 0) << run.result.all();
+  EXPECT_EQ(steps_of(run), std::vector<std::int64_t>{2});
+}
+
+/// Another start may go well, on another node: a job's script has to know that from a mistake, which it does not
+/// repeat.
+TEST(BrokenDisk, EndsAStartAsNoMistakeOfTheUser) {
+  const TrainedRun run = started("erofs");
+  EXPECT_EQ(run.result.exit_code, 70) << run.result.all();
+  EXPECT_HAS(run.result.err, "cannot be written: Read-only file system");
+}
+
+TEST(FullDisk, LeavesTheReportThatWasThere) {
+  const std::string page = workplace() / "full-disk.html";
+  const std::string command = octet_tool + "report " + saved_run().directory + " --output " + page;
+  ASSERT_EQ(in_workplace(command).exit_code, 0);
+  const std::string before = read_bytes(page);
+  const CommandResult full = with_fault("enospc", page, command);
+  EXPECT_EQ(full.exit_code, 70) << full.all();
+  EXPECT_HAS(full.err, "No space left on device");
+  EXPECT_EQ(read_bytes(page), before);
+  for (const auto& entry : fs::directory_iterator(workplace().path())) {
+    EXPECT_NE(entry.path().extension(), ".tmp") << entry.path();
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace octet::test
