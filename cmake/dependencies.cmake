@@ -1,7 +1,10 @@
-# Everything comes from Debian packages (jobs/install-packages.sh lists them).
+# Everything comes from packages of Debian (jobs/install-packages.sh lists them; docs/systems.md says which versions).
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(yaml-cpp REQUIRED)
+if(POLICY CMP0167)  # newer CMake asks whether Boost's own package is meant
+  cmake_policy(SET CMP0167 NEW)
+endif()
 find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
 find_package(nlohmann_json REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
@@ -9,11 +12,7 @@ find_package(MPI REQUIRED COMPONENTS CXX)
 find_package(Threads REQUIRED)
 find_package(pugixml REQUIRED)
 
-# Not by its CMake package: Debian's asks for OpenCL headers that nothing here needs.
-find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)
-find_library(DNNL_LIBRARY dnnl REQUIRED)
-add_library(DNNL::dnnl UNKNOWN IMPORTED)
-set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION ${DNNL_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${DNNL_INCLUDE_DIR})
+include(cmake/onednn.cmake)
 
 # The serial library by its own names: Debian has an MPI build beside it, which find_package may prefer.
 find_path(HDF5_INCLUDE_DIR hdf5.h PATH_SUFFIXES hdf5/serial REQUIRED)

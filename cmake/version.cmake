@@ -1,22 +1,6 @@
 # What --version says. OCTET_LIBRARIES_BUILT_WITH: "HDF5 1.10.8, oneDNN 2.6.3, ...", from the headers and the packages.
 # octet_version(TARGET): puts the source jobs/version.cpp, which is in the target, in the know.
 
-# "1.2.3" from the numbers that a header defines, MACRO 2: #define MACRO 2.
-function(octet_header_version out header)
-  file(STRINGS ${header} lines REGEX "^#[ \t]*define[ \t]+[A-Z0-9_]+[ \t]+[0-9]+")
-  set(parts)
-  foreach(macro ${ARGN})
-    foreach(line ${lines})
-      if(line MATCHES "^#[ \t]*define[ \t]+${macro}[ \t]+([0-9]+)")
-        list(APPEND parts ${CMAKE_MATCH_1})
-        break()
-      endif()
-    endforeach()
-  endforeach()
-  list(JOIN parts "." version)
-  set(${out} "${version}" PARENT_SCOPE)
-endfunction()
-
 octet_header_version(hdf5 ${HDF5_INCLUDE_DIR}/H5public.h H5_VERS_MAJOR H5_VERS_MINOR H5_VERS_RELEASE)
 octet_header_version(dnnl ${DNNL_INCLUDE_DIR}/oneapi/dnnl/dnnl_version.h DNNL_VERSION_MAJOR DNNL_VERSION_MINOR DNNL_VERSION_PATCH)
 octet_header_version(xxhash ${XXHASH_INCLUDE_DIR}/xxhash.h XXH_VERSION_MAJOR XXH_VERSION_MINOR XXH_VERSION_RELEASE)

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "kernels/cpu/gemm/matmul_primitive.h"
 #include "src/base/error.h"
 
 namespace octet::cpu {
@@ -65,7 +66,7 @@ CachedMatmul build(const Multiply& args) {
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(finish);
   const auto nowhere = [](const memory::desc& desc) { return memory(desc, engine(), DNNL_MEMORY_NONE); };
-  return {dnnl::matmul({{a, b, c}, attributes, engine()}),
+  return {matmul_primitive(a, b, c, attributes, engine()),
           {{DNNL_ARG_SRC, nowhere(a)},
            {DNNL_ARG_WEIGHTS, nowhere(b)},
            {DNNL_ARG_DST, nowhere(c)},
