@@ -12,6 +12,8 @@ target_compile_options(octet-flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:
   # header which the source does not include; in a batch gcc takes the source for a header, and sees all headers.
   $<$<AND:$<BOOL:${OCTET_UNITY}>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage;-Wno-shadow;-Wshadow=local>
   $<$<AND:$<BOOL:${OCTET_UNITY}>,$<CXX_COMPILER_ID:Clang>>:-Wno-shadow>
+  # gcc 13 and newer take a reference for one to a temporary wherever the function that returns it was given one.
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-dangling-reference>
   $<$<BOOL:${OCTET_WERROR}>:-Werror>
   # Contraction would let a compiler change the bits of scales, casts and initial weights;
   # kernels that want fused multiply-add ask for it (kernels/room.cmake).

@@ -45,7 +45,8 @@ set(octet_often algorithm array chrono cmath cstdint cstdlib cstring filesystem 
 list(TRANSFORM octet_often PREPEND <)
 list(TRANSFORM octet_often APPEND >)
 
-# octet_precompiled(TARGET): it starts from the header that rooms and programs share, or from that of octet_plain.
+# octet_precompiled(TARGET): it starts from the header that rooms and programs share, or from that of octet_plain or
+# octet_light: newer gcc takes a header only at the level of optimisation at which it was made, gcc 12 for -O1 as for -O3.
 function(octet_precompiled target)
   get_target_property(type ${target} TYPE)
   get_target_property(libraries ${target} LINK_LIBRARIES)
@@ -55,15 +56,19 @@ function(octet_precompiled target)
   endif()
   get_target_property(options ${target} COMPILE_OPTIONS)
   set(owner octet-often-included)
-  if(options MATCHES "-O0")  # a header serves one of both
+  if(options MATCHES "-O0")
     set(owner octet-often-included-by-tests)
+  elseif(options MATCHES "-O1" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+    set(owner octet-often-included-by-light)
   endif()
   if(NOT TARGET ${owner})
     file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${owner}.cpp CONTENT "")
     add_library(${owner} STATIC ${CMAKE_BINARY_DIR}/${owner}.cpp)
     target_link_libraries(${owner} PRIVATE octet-flags fmt::fmt nlohmann_json::nlohmann_json)
     target_precompile_headers(${owner} PRIVATE ${octet_often})
-    if(owner MATCHES "tests$")
+    if(owner MATCHES "light$")
+      octet_light(${owner})
+    elseif(owner MATCHES "tests$")
       octet_plain(${owner})
       target_link_libraries(${owner} PRIVATE GTest::gtest)
       target_precompile_headers(${owner} PRIVATE <gtest/gtest.h>)

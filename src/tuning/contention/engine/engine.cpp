@@ -10,6 +10,8 @@
 #include <simgrid/s4u.hpp>
 #include <string>
 
+#include "src/tuning/contention/engine/simgrid_names.h"
+
 namespace octet {
 namespace {
 
@@ -44,7 +46,7 @@ class Simulator {
       }
     }
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      lanes_[i].actor = sg::Actor::create("lane", lanes_[i].host, [this, i] { send_all(i); });
+      lanes_[i].actor = simgrid_names::add_actor(*engine_, "lane", lanes_[i].host, [this, i] { send_all(i); });
     }
   }
 
@@ -65,14 +67,14 @@ class Simulator {
   const Lane& lane(std::size_t i) const { return run_.traffic.lanes[i]; }
 
   void make_platform() {
-    sg::NetZone* zone = sg::create_empty_zone("network");
+    sg::NetZone* zone = simgrid_names::add_zone(*engine_, "network");
     std::vector<sg::Link*> links;
     for (std::size_t i = 0; i < run_.traffic.links.size(); ++i) {
       const double rate = run_.traffic.links[i].gbs * 1e3 * parts;
-      links.push_back(zone->create_link("link" + std::to_string(i), rate)->seal());
+      links.push_back(simgrid_names::add_link(*zone, "link" + std::to_string(i), rate)->seal());
     }
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      sg::Host* host = lanes_[i].host = zone->create_host("lane" + std::to_string(i), 1.0)->seal();
+      sg::Host* host = lanes_[i].host = simgrid_names::add_host(*zone, "lane" + std::to_string(i))->seal();
       std::vector<sg::LinkInRoute> path;
       for (const int link : lane(i).path) path.emplace_back(links[static_cast<std::size_t>(link)]);
       zone->add_bypass_route(host->get_netpoint(), host->get_netpoint(), nullptr, nullptr, path);
