@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what Octet needs to build and run on Debian 12 (or Ubuntu with the same package names).
+# Installs what Octet needs to build and run on Debian 12 or 13, or Ubuntu 24.04, whose packages have the same names.
 # Usage: jobs/install-packages.sh [--tests] [PACKAGE...]     --tests adds what only the tests and checks need.
 # Does nothing when everything is there. Uses sudo when not root.
 set -euo pipefail
@@ -22,40 +22,53 @@ packages=(
   libjs-dygraphs                      # the plots of octet report
 )
 tests=(
-  libgtest-dev ccache clang clang-format clang-tidy libomp-dev libclang-rt-14-dev
+  libgtest-dev ccache clang clang-format clang-tidy libomp-dev libclang-rt-dev
   python3 shellcheck git
   patchelf xz-utils                   # the bundle
   slurmctld slurmd slurm-client munge # the virtual cluster
   iproute2                            # networks of namespaces, one link of which is slow
-  chromium-headless-shell             # opens the page of octet report
 )
+optional=(                            # of the tests, which skip what wants them
+  chromium-headless-shell             # opens the page of octet report; Ubuntu has none
+)
+chosen=()
 for word; do
   case $word in
-    --tests) packages+=("${tests[@]}") ;;
+    --tests) packages+=("${tests[@]}") && chosen=("${optional[@]}") ;;
     -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;
     -*) echo "jobs/install-packages.sh: unknown option $word (see --help)" >&2 && exit 64 ;;
     *) packages+=("$word") ;;
   esac
 done
 
+is_missing() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) != installed ]]; }
+is_offered() { apt-cache show "$1" >/dev/null 2>&1; }  # by the lists that `apt-get update` fetched last
 missing=()
 for package in "${packages[@]}"; do
-  status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
-  [[ $status == installed ]] || missing+=("$package")
+  ! is_missing "$package" || missing+=("$package")
 done
-((${#missing[@]})) || exit 0
+# Before the first `apt-get update` there are no lists, and cmake is not offered either.
+lacking=()
+for package in "${chosen[@]}"; do
+  ! is_missing "$package" || { is_offered cmake && ! is_offered "$package"; } || lacking+=("$package")
+done
+((${#missing[@]} + ${#lacking[@]})) || exit 0
 
 as_root=()
 if ((EUID != 0)); then
   if ! command -v sudo >/dev/null; then
-    echo "jobs/install-packages.sh: run as root, or have an administrator install: ${missing[*]}" >&2
+    echo "jobs/install-packages.sh: run as root, or have an administrator install: ${missing[*]} ${lacking[*]}" >&2
     exit 1
   fi
   as_root=(sudo)
 fi
-echo "installing: ${missing[*]}"
 apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o Dpkg::Use-Pty=0)
 "${apt[@]}" update -qq
+for package in "${lacking[@]}"; do
+  if is_offered "$package"; then missing+=("$package"); else echo "not to be had here, and done without: $package"; fi
+done
+((${#missing[@]})) || exit 0
+echo "installing: ${missing[*]}"
 "${apt[@]}" install -y --no-install-recommends "${missing[@]}" | awk '
   /newly installed/ { print "  " $0; fflush() }
   /^(Unpacking|Setting up)/ && ++n % 50 == 0 { print "  " n " unpacked or set up"; fflush() }'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# From a bare Debian 12 machine to two trained models: installs what is missing, builds, prepares real English text,
-# trains a 5-million-parameter Llama on it in bf16 and then in float8, and shows both. 10 to 20 minutes on two cores.
+# From a bare machine with Debian or Ubuntu to two trained models: installs what is missing, builds, prepares real English
+# text, trains a 5-million-parameter Llama on it in bf16 and then in float8, and shows both. 10 to 20 minutes on two cores.
 # Usage: jobs/quickstart.sh [--text FILE|FOLDER] [--steps N] [--ranks N] [--output DIR]
 #   --text FILE|FOLDER   your own text (default: an English dictionary from a Debian package)
 #   --steps N            training steps of each run (default: what configs/runs/english-5m.yaml says)

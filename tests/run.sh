@@ -6,7 +6,7 @@
 #   --long         add what takes long: every program under the sanitizers and with clang, clang-tidy on every file
 #   --only REGEX   only the steps whose name matches (and the builds that they need)
 #   --list         print the names of the steps and stop
-# Installs missing packages first (Debian 12; as root or with sudo). Logs are in build/test-logs, what it builds in
+# Installs missing packages first (Debian or Ubuntu; as root or with sudo). Logs are in build/test-logs, what it builds in
 # build/suite: in batches of sources (OCTET_UNITY), which takes a third of the time from nothing. --long compiles every
 # source alone. The tests under the sanitizers and with clang are those of the rooms that have changed themselves
 # (tests/support/changed.py), clang-tidy and the check of headers take the files; readers are fuzzed that have changed in
@@ -212,6 +212,23 @@ build() {
   finish "build $preset" $((SECONDS - start)) $((code == 0)) $((code != 0)) 0 "$(log_of "build-$preset")"
 }
 
+# skip NAME REASON: one step that cannot be run here.
+skip() {
+  selected "$1" || return 0
+  finish "$1" 0 0 0 1 ''
+  echo "    skipped: $2"
+}
+
+# version_14 TOOL: its name where it is of LLVM 14, by which the sources are formatted and checked: others format otherwise
+# and warn of more.
+version_14() {
+  local name
+  for name in "$1-14" "$1"; do
+    ! "$name" --version 2>/dev/null | grep -q 'version 14\.' || { echo "$name" && return; }
+  done
+  return 1
+}
+
 # program NAME PRESET SECONDS COMMAND...: a GoogleTest program; its test cases are counted from its report.
 program() {
   local name=$1 preset=$2 limit=$3 log report start code=0 counts
@@ -279,11 +296,16 @@ fi
 
 mapfile -t cpp < <(git ls-files '*.h' '*.cpp')
 mapfile -t scripts < <(git ls-files '*.sh' .ci/run)
-check 'format' 120 clang-format --dry-run -Werror "${cpp[@]}"
+if format=$(version_14 clang-format); then
+  check 'format' 120 "$format" --dry-run -Werror "${cpp[@]}"
+else
+  skip 'format' 'no clang-format 14'
+fi
 check 'shellcheck' 60 shellcheck "${scripts[@]}"
 check 'job scripts' 60 tests/checks/job_scripts.sh
 check 'parity runs' 60 tests/checks/parity_test.sh
 check 'packages' 60 tests/checks/install_test.sh
+check 'oneDNN' 60 tests/checks/onednn_test.sh
 check 'rooms' 60 tests/checks/rooms.py
 check 'rooms self-test' 60 tests/checks/rooms_test.py
 check 'writes' 60 tests/checks/writes.py
@@ -396,8 +418,12 @@ if ((!quick)); then
 
   [[ -z $(clang_rooms) ]] || { selected 'build clang' && build clang; }
   for room in $(clang_rooms); do run_room "$room" clang 300; done
-  ! selected 'clang-tidy' >/dev/null || configured clang
-  check 'clang-tidy' 1800 tests/checks/tidy.sh build/clang "${all[@]}"
+  if tidy=$(version_14 clang-tidy); then
+    ! selected 'clang-tidy' >/dev/null || configured clang
+    check 'clang-tidy' 1800 env CLANG_TIDY="$tidy" tests/checks/tidy.sh build/clang "${all[@]}"
+  else
+    skip 'clang-tidy' 'no clang-tidy 14'
+  fi
 fi
 
 ! selected 'headers' >/dev/null || configured cpu
