@@ -85,6 +85,10 @@ herr_t truncate_callback(H5FD_t* file, hid_t, hbool_t) {
 hid_t driver() {
   static const hid_t id = [] {
     H5FD_class_t functions{};  // by name: later versions of HDF5 add and move members
+#ifdef H5FD_CLASS_VERSION      // since HDF5 1.14
+    functions.version = H5FD_CLASS_VERSION;
+    functions.value = H5_VFD_RESERVED + 255;  // from 256 to 511: drivers that nobody has registered
+#endif
     functions.name = "octet";
     functions.maxaddr = HADDR_MAX / 2;
     functions.fc_degree = H5F_CLOSE_STRONG;
