@@ -6,10 +6,11 @@ octet_header_version(dnnl ${DNNL_INCLUDE_DIR}/oneapi/dnnl/dnnl_version.h DNNL_VE
 octet_header_version(xxhash ${XXHASH_INCLUDE_DIR}/xxhash.h XXH_VERSION_MAJOR XXH_VERSION_MINOR XXH_VERSION_RELEASE)
 octet_header_version(pcre2 ${PCRE2_INCLUDE_DIR}/pcre2.h PCRE2_MAJOR PCRE2_MINOR)
 octet_header_version(zstd ${ZSTD_INCLUDE_DIR}/zstd.h ZSTD_VERSION_MAJOR ZSTD_VERSION_MINOR ZSTD_VERSION_RELEASE)
-# Its headers name no version.
+# Its headers name no version. What its package requires of others for static programs need not be there.
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)
-  pkg_check_modules(sentencepiece QUIET sentencepiece)
+  execute_process(COMMAND ${PKG_CONFIG_EXECUTABLE} --modversion sentencepiece
+    OUTPUT_VARIABLE sentencepiece_VERSION OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()
 if(NOT sentencepiece_VERSION)
   set(sentencepiece_VERSION "of unknown version")

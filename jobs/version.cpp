@@ -12,11 +12,13 @@ extern const char* const built_commit;  // cmake/commit.cmake writes the source 
 
 namespace {
 
-/// MPI's own line is "MPICH Version: 4.0.2".
+/// MPI's own line is "MPICH Version: 4.0.2", with more spaces before the number in newer ones.
 std::string mpi_version() {
   std::string line = mpi_library();
-  constexpr std::string_view word = " Version: ";
-  if (const std::size_t at = line.find(word); at != std::string::npos) line.erase(at + 1, word.size() - 1);
+  constexpr std::string_view word = " Version:";
+  if (const std::size_t at = line.find(word); at != std::string::npos) {
+    line.replace(at, std::min(line.find_first_not_of(' ', at + word.size()), line.size()) - at, " ");
+  }
   return line;
 }
 
