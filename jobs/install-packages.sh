@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what Octet needs to build and run on Debian 12 or 13, or Ubuntu 24.04, whose packages have the same names.
+# Installs what Octet needs to build and run on Debian 12 and 13, and what has the same names on Ubuntu 24.04.
 # Usage: jobs/install-packages.sh [--tests] [PACKAGE...]     --tests adds what only the tests and checks need.
 # Does nothing when everything is there. Uses sudo when not root.
 set -euo pipefail
@@ -22,7 +22,7 @@ packages=(
   libjs-dygraphs                      # the plots of octet report
 )
 tests=(
-  libgtest-dev ccache clang clang-format clang-tidy libomp-dev libclang-rt-dev
+  libgtest-dev libgmock-dev ccache clang clang-format clang-tidy libomp-dev libclang-rt-dev
   python3 shellcheck git
   patchelf xz-utils                   # the bundle
   slurmctld slurmd slurm-client munge # the virtual cluster

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a bare machine with Debian or Ubuntu to two trained models: installs what is missing, builds, prepares real English
+# From a bare machine with Debian 12 or 13 to two trained models: installs what is missing, builds, prepares real English
 # text, trains a 5-million-parameter Llama on it in bf16 and then in float8, and shows both. 10 to 20 minutes on two cores.
 # Usage: jobs/quickstart.sh [--text FILE|FOLDER] [--steps N] [--ranks N] [--output DIR]
 #   --text FILE|FOLDER   your own text (default: an English dictionary from a Debian package)
