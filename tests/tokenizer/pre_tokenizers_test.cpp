@@ -56,7 +56,8 @@ TEST(PreTokenizers, WhatIsNotDoneIsNamed) {
   const auto error = [](const std::vector<Json>& steps) { return test::error_of([&] { with_steps(steps); }); };
   EXPECT_HAS(error({split({{"Regex", "\\h+"}}), bytes}),
              R"(pattern.Regex is "\\h+"; expected a pattern that is done: \h at its byte 1)");
-  EXPECT_HAS(error({split({{"Regex", "(?<=a+)b"}}), bytes}), "lookbehind assertion is not fixed length");
+  EXPECT_HAS(error({split({{"Regex", "(?<=a+)b"}}), bytes}),
+             "lookbehind assertion is not ");  // fixed in length: PCRE2's words differ
   EXPECT_HAS(error({split({{"Regex", "a"}}, "Removed"), bytes}), "invert is false; expected true with Removed");
   EXPECT_HAS(error({split({{"String", ""}}), bytes}), R"(pattern.String is ""; expected a text that is not empty)");
   EXPECT_HAS(error({bytes, split({{"Regex", "a"}})}), "expected ByteLevel, or a Sequence that ends with it");
