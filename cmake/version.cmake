@@ -9,7 +9,9 @@ octet_header_version(zstd ${ZSTD_INCLUDE_DIR}/zstd.h ZSTD_VERSION_MAJOR ZSTD_VER
 # Its headers name no version. What its package requires of others for static programs need not be there.
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)
-  execute_process(COMMAND ${PKG_CONFIG_EXECUTABLE} --modversion sentencepiece
+  cmake_path(GET SENTENCEPIECE_LIBRARY PARENT_PATH folder)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${folder}/pkgconfig:$ENV{PKG_CONFIG_PATH}
+      ${PKG_CONFIG_EXECUTABLE} --modversion sentencepiece
     OUTPUT_VARIABLE sentencepiece_VERSION OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()
 if(NOT sentencepiece_VERSION)

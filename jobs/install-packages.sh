@@ -42,16 +42,20 @@ for word; do
 done
 
 is_missing() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) != installed ]]; }
-is_offered() { apt-cache show "$1" >/dev/null 2>&1; }  # by the lists that `apt-get update` fetched last
+is_offered() { apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'; }  # by the lists of the last `apt-get update`
 missing=()
 for package in "${packages[@]}"; do
   ! is_missing "$package" || missing+=("$package")
 done
-# Before the first `apt-get update` there are no lists, and cmake is not offered either.
 lacking=()
 for package in "${chosen[@]}"; do
-  ! is_missing "$package" || { is_offered cmake && ! is_offered "$package"; } || lacking+=("$package")
+  ! is_missing "$package" || lacking+=("$package")
 done
+# What is not offered here is no reason to ask for it again, once there are lists: images often come without.
+has_lists() { compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null; }
+if ((${#missing[@]} == 0)) && has_lists; then
+  for i in "${!lacking[@]}"; do is_offered "${lacking[i]}" || unset "lacking[i]"; done
+fi
 ((${#missing[@]} + ${#lacking[@]})) || exit 0
 
 as_root=()

@@ -354,7 +354,7 @@ if selected 'report page'; then
     check 'report page' 300 tests/checks/report_page.py "$bins/cpu/bin/octet"
   else
     finish 'report page' 0 0 0 1 ''
-    echo '    skipped: no Chromium; jobs/install-packages.sh --tests installs it'
+    echo '    skipped: no Chromium; jobs/install-packages.sh --tests installs Debian'\''s'
   fi
 fi
 can_skip 'lm-eval' cpu 600 env HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 OMP_NUM_THREADS=1 "${OCTET_PYTHON:-python3}" \

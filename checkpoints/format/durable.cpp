@@ -110,7 +110,7 @@ void replace_directory(const std::string& from, const std::string& to) {
 void remove_tree(const std::string& path) {
   std::error_code error;
   std::filesystem::remove_all(path, error);  // opens folders so that one that becomes a link meanwhile is not followed
-  if (error) throw failed(path, "cannot be removed", error.value());
+  if (error) throw failed(path, "cannot be removed with all that is in it", error.value());
 }
 
 std::int64_t free_bytes(const std::string& path) {

@@ -108,7 +108,8 @@ Error not_written(std::string_view room, std::string_view what) {
                           full ? " (docs/problems.md, \"The disk is full\")" : "");
   }
   if (why == ELOOP) return usage_error(room, "{}: cannot be written: {}", what, "a symbolic link is not followed");
-  if (why == ENXIO) return usage_error(room, "{}: cannot be written: {}", what, "a pipe that nobody reads");
+  if (why == ENXIO)
+    return usage_error(room, "{}: cannot be written: {}", what, "a pipe that nobody reads, or a socket");
   return usage_error(room, "{}: cannot be written: {}", what, std::strerror(why));
 }
 

@@ -20,7 +20,7 @@ using FileHandle = Handle<ClosedBy<int, ::close, -1>>;
 /// Opens a file to be written and makes it where it is missing, with the permissions that the user's umask leaves
 /// (0666). `flags` are O_WRONLY or O_RDWR with O_APPEND, O_TRUNC or O_EXCL. A symbolic link of that name is not
 /// followed (ELOOP), but for /dev/stdout and /dev/stderr: in a folder that others can write to it might lead anywhere.
-/// Nor does it wait for the reader of a named pipe (ENXIO).
+/// Nor does it wait for the reader of a named pipe (ENXIO, as for a socket).
 /// Null, with errno, where the system refuses. Fit for a signal handler.
 FileHandle open_to_write(const char* path, int flags);
 

@@ -6,7 +6,8 @@
 
 namespace octet {
 
-/// Bytes: each piece of a parameter, and each whole one, begins at a multiple of it, where any kernel may read it.
+/// Bytes: in a rank's own buffers each piece of a parameter begins at a multiple of it, and in the memory of a unit
+/// that is gathered each whole parameter does. (The pieces in that follow each other without a gap.)
 constexpr std::int64_t place_alignment = 256;
 
 /// Part `index` of `count`.

@@ -116,7 +116,7 @@ TEST_F(WriteAll, APipeThatNobodyReadsIsNotWaitedFor) {
   EXPECT_FALSE(append_text(path_, "one\n"));
   EXPECT_EQ(errno, ENXIO);
   EXPECT_STREQ(not_written("data", path_).what(),
-               ("[data] " + path_ + ": cannot be written: a pipe that nobody reads").c_str());
+               ("[data] " + path_ + ": cannot be written: a pipe that nobody reads, or a socket").c_str());
   const FileHandle reader(::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   const FileHandle writer = open_to_write(path_.c_str(), O_WRONLY | O_APPEND);
   ASSERT_TRUE(writer);

@@ -23,6 +23,7 @@ class PowerLoss : public Crash {
     ASSERT_EQ(ending.exit_code, 0) << ending.text;
     trace_ = test::read_trace(outside / "trace");
     ASSERT_GE(trace_.size(), 200u);
+    ASSERT_GE(std::ranges::count(trace_, "remove", &TracedCall::name), 10) << "of checkpoints that are not kept";
   }
   /// What is wrong with the checkpoints of a disk; empty when nothing is.
   static std::string judge(const std::string& checkpoints, std::int64_t committed) {

@@ -90,6 +90,7 @@ void check_same(const std::string& file, const std::vector<std::string>& options
 /// This program, and octet-train beside it.
 void set_programs(JobScript& job) {
   job.octet = program_path();
+  if (job.octet.empty()) throw internal_error("submit", "/proc/self/exe does not name this program");
   job.octet_train = fs::path(job.octet).parent_path() / "octet-train";
 }
 

@@ -11,6 +11,7 @@
 //                      output as marks
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -194,6 +195,15 @@ int on_file(Call call, int file, const std::string& words, const Do& do_it) {
 }
 
 /// Calls of paths.
+/// What `name` means in an open folder.
+std::string path_in(int folder, const char* name) {
+  if (folder == AT_FDCWD || name[0] == '/') return name;
+  std::array<char, PATH_MAX> text;
+  const std::string link = "/proc/self/fd/" + std::to_string(folder);
+  const ssize_t size = ::readlink(link.c_str(), text.data(), text.size());
+  return size < 0 ? name : std::string(text.data(), static_cast<std::size_t>(size)) + "/" + name;
+}
+
 template <typename Do>
 int on_path(Call call, const char* path, const std::string& words, const Do& do_it) {
   if (!is_inside(path)) return do_it();
@@ -298,6 +308,16 @@ int unlink(const char* path) noexcept {
 int rmdir(const char* path) noexcept {
   return on_path(Call::remove, path, std::string("remove ") + path,
                  [&] { return real<int (*)(const char*)>("rmdir")(path); });
+}
+// With these two the standard library removes folders and what is in them.
+int remove(const char* path) noexcept {
+  return on_path(Call::remove, path, std::string("remove ") + path,
+                 [&] { return real<int (*)(const char*)>("remove")(path); });
+}
+int unlinkat(int folder, const char* name, int flags) noexcept {
+  const std::string path = path_in(folder, name);
+  return on_path(Call::remove, path.c_str(), "remove " + path,
+                 [&] { return real<int (*)(int, const char*, int)>("unlinkat")(folder, name, flags); });
 }
 
 }  // extern "C"
