@@ -64,6 +64,9 @@ void drop_temporary(const std::string& temporary) noexcept {
 Manifest make_manifest(const RunState& state, const SavePlan& plan, const std::vector<StoredFile>& files) {
   Manifest manifest{.state = state, .tensors = plan.tensors, .files = {}, .pieces = {}};
   const std::vector<std::vector<SavePlan::Piece>> writes = plan.writes();
+  std::size_t count = 0;
+  for (const std::vector<SavePlan::Piece>& of_file : writes) count += of_file.size();
+  manifest.pieces.reserve(count);
   for (std::size_t r = 0; r < files.size(); ++r) {
     if (writes[r].empty()) continue;
     const auto file = static_cast<std::int32_t>(manifest.files.size());

@@ -26,8 +26,8 @@ struct SaveOrder {
   std::string root;
   Owner owner;
   RunState state;
-  std::shared_ptr<const SavePlan> plan;
-  double stall_seconds = 0;  ///< of this rank, for the report
+  std::shared_ptr<const SavePlan> plan;  ///< empty but on rank 0
+  double stall_seconds = 0;              ///< of this rank, for the report
 
   /// The folder that is filled before it is renamed.
   std::string temporary() const;

@@ -1,15 +1,15 @@
 #include "checkpoints/save/save_plan.h"
 
 #include <algorithm>
-#include <map>
+#include <compare>
 #include <numeric>
 #include <tuple>
+#include <unordered_map>
+#include <utility>
 
 #include "checkpoints/format/format.h"
 #include "checkpoints/format/manifest.h"
 #include "src/base/error.h"
-#include "src/base/log.h"
-#include "src/comm/host_exchange.h"
 #include "src/comm/packing.h"
 
 namespace octet::checkpoint {
@@ -43,34 +43,30 @@ class TensorTable {
 
  private:
   std::vector<StoredTensor> tensors_;
-  std::map<std::string, std::int32_t> by_name_;
+  std::unordered_map<std::string, std::int32_t> by_name_;
 };
 
-/// Pieces of a rank that have elements, with their places in the rank's list.
+/// Pieces that have elements, by rank, with their places in the rank's list.
 struct Held {
-  std::vector<HeldPiece> pieces;
-  std::vector<std::int32_t> places;
-};
+  std::vector<std::vector<HeldPiece>> pieces;
+  std::vector<std::vector<std::int32_t>> places;
 
-Held read_description(const std::string& description, int rank, TensorTable& tensors) {
-  Unpacker unpacker(description);
-  const auto count = unpacker.take<std::int64_t>();
-  Held held;
-  for (std::int32_t i = 0; i < count; ++i) {
-    StoredTensor tensor;
-    tensor.name = unpacker.take_text();
-    tensor.dtype = unpacker.take<DType>();
-    tensor.shape = take_shape(unpacker);
-    Box box;
-    for (std::int64_t& offset : box.offset) offset = unpacker.take<std::int64_t>();
-    box.extent = take_shape(unpacker);
-    const std::int32_t index = tensors.index_of(tensor, rank);
-    if (box.extent.elements() == 0) continue;
-    held.pieces.push_back({index, box, box.extent.elements() * size_of(tensor.dtype)});
-    held.places.push_back(i);
+  void add(const std::string& description, TensorTable& tensors) {
+    const std::vector<DevicePiece> described = described_pieces(description);
+    const auto rank = static_cast<int>(pieces.size());
+    std::vector<HeldPiece>& held = pieces.emplace_back();
+    std::vector<std::int32_t>& at = places.emplace_back();
+    held.reserve(described.size());
+    at.reserve(described.size());
+    for (std::size_t i = 0; i < described.size(); ++i) {
+      const auto& [tensor, box, none] = described[i];
+      const std::int32_t index = tensors.index_of(tensor, rank);
+      if (box.extent.elements() == 0) continue;
+      held.push_back({index, box, box.extent.elements() * size_of(tensor.dtype)});
+      at.push_back(static_cast<std::int32_t>(i));
+    }
   }
-  return held;
-}
+};
 
 /// Before anything is written: what is saved must be whole.
 void check_whole(const SavePlan& plan) {
@@ -99,6 +95,19 @@ std::string describe_pieces(std::span<const DevicePiece> pieces) {
   return packer.bytes();
 }
 
+std::vector<DevicePiece> described_pieces(const std::string& description) {
+  Unpacker unpacker(description);
+  std::vector<DevicePiece> pieces(static_cast<std::size_t>(unpacker.take<std::int64_t>()));
+  for (DevicePiece& piece : pieces) {
+    piece.tensor.name = unpacker.take_text();
+    piece.tensor.dtype = unpacker.take<DType>();
+    piece.tensor.shape = take_shape(unpacker);
+    for (std::int64_t& offset : piece.box.offset) offset = unpacker.take<std::int64_t>();
+    piece.box.extent = take_shape(unpacker);
+  }
+  return pieces;
+}
+
 std::vector<std::vector<SavePlan::Piece>> SavePlan::writes() const {
   std::vector<std::vector<Piece>> all(copies.size());
   for (std::size_t r = 0; r < copies.size(); ++r) {
@@ -108,17 +117,26 @@ std::vector<std::vector<SavePlan::Piece>> SavePlan::writes() const {
   return all;
 }
 
-SavePlan plan_save(const std::vector<std::string>& descriptions, int rank, std::vector<int> writer) {
-  TensorTable tensors;
-  std::vector<Held> held;
-  std::vector<std::vector<HeldPiece>> held_pieces;
-  for (std::size_t r = 0; r < descriptions.size(); ++r) {
-    held.push_back(read_description(descriptions[r], static_cast<int>(r), tensors));
-    held_pieces.push_back(held.back().pieces);
-  }
-  const std::vector<std::vector<std::int32_t>> assigned = assign_writers(held_pieces);
+std::int64_t SavePlan::host_bytes(std::int64_t pieces, std::span<const StoredTensor> tensors) {
+  auto bytes = pieces * static_cast<std::int64_t>(sizeof(Piece));
+  for (const StoredTensor& t : tensors) bytes += static_cast<std::int64_t>(sizeof t + t.name.size());
+  return bytes;
+}
 
-  SavePlan plan;
+std::int64_t SavePlan::host_bytes() const {
+  std::int64_t pieces = 0;
+  for (const std::vector<Piece>& of_rank : copies) pieces += std::ssize(of_rank);
+  return host_bytes(pieces, tensors);
+}
+
+PlannedSave plan_save(std::vector<std::string> descriptions, std::vector<int> writer) {
+  TensorTable tensors;
+  Held held;
+  for (std::string& description : descriptions) held.add(std::exchange(description, {}), tensors);
+  std::vector<std::vector<std::int32_t>> assigned = assign_writers(held.pieces);
+
+  PlannedSave planned;
+  SavePlan& plan = planned.plan;
   plan.tensors = tensors.take();
   plan.copies.resize(descriptions.size());
   plan.writer = std::move(writer);
@@ -127,106 +145,103 @@ SavePlan plan_save(const std::vector<std::string>& descriptions, int rank, std::
     std::iota(plan.writer.begin(), plan.writer.end(), 0);
   }
   for (std::size_t r = 0; r < assigned.size(); ++r) {
-    for (const std::int32_t i : assigned[r]) {
-      const HeldPiece& piece = held[r].pieces[static_cast<std::size_t>(i)];
+    plan.copies[r].reserve(assigned[r].size());
+    for (std::int32_t& i : assigned[r]) {
+      const HeldPiece& piece = held.pieces[r][static_cast<std::size_t>(i)];
       plan.copies[r].push_back({piece.tensor, piece.box});
       plan.bytes += piece.bytes;
-      if (static_cast<int>(r) == rank) plan.mine.push_back(held[r].places[static_cast<std::size_t>(i)]);
+      i = held.places[r][static_cast<std::size_t>(i)];
     }
+    held.pieces[r] = {};
   }
+  planned.places = std::move(assigned);
   check_whole(plan);
-  return plan;
+  return planned;
 }
 
 namespace {
 
 struct Holder {
-  std::size_t rank;
-  std::int32_t index;
+  std::int32_t rank;
+  std::int32_t index;  ///< of the piece, of those that the rank holds
 };
 
+/// Copies of one piece: ascending by rank, one a rank.
 struct Candidate {
-  const HeldPiece* piece;
-  std::vector<Holder> holders;  ///< ascending by rank, one a rank
+  std::span<const Holder> holders;
+  std::int64_t bytes;
 };
 
-struct Before {
-  static auto key(const HeldPiece& p) { return std::tuple(p.tensor, p.box.offset, p.box.extent); }
-  bool operator()(const HeldPiece* a, const HeldPiece* b) const { return key(*a) < key(*b); }
-};
-
-std::vector<Candidate> distinct_pieces(const std::vector<std::vector<HeldPiece>>& held_by_rank) {
-  std::map<const HeldPiece*, Candidate, Before> found;
-  for (std::size_t rank = 0; rank < held_by_rank.size(); ++rank) {
-    for (std::size_t i = 0; i < held_by_rank[rank].size(); ++i) {
-      const HeldPiece& piece = held_by_rank[rank][i];
-      if (piece.box.extent.elements() == 0) continue;
-      Candidate& candidate = found.try_emplace(&piece, Candidate{&piece, {}}).first->second;
-      if (candidate.piece->bytes != piece.bytes) {
-        throw internal_error("checkpoints", "{} of tensor {} has {} bytes on rank {} and {} on another",
-                             text(piece.box), piece.tensor, piece.bytes, rank, candidate.piece->bytes);
+/// In few blocks of memory, which go back to the system: there can be millions of pieces.
+class Holders {
+ public:
+  explicit Holders(const std::vector<std::vector<HeldPiece>>& held_by_rank) : held_(held_by_rank) {
+    for (std::size_t rank = 0; rank < held_.size(); ++rank) {
+      for (std::size_t i = 0; i < held_[rank].size(); ++i) {
+        if (held_[rank][i].box.extent.elements() == 0) continue;
+        all_.push_back({static_cast<std::int32_t>(rank), static_cast<std::int32_t>(i)});
       }
-      if (!candidate.holders.empty() && candidate.holders.back().rank == rank) continue;
-      candidate.holders.push_back({rank, static_cast<std::int32_t>(i)});
     }
+    std::ranges::sort(all_, [&](const Holder& a, const Holder& b) {
+      const std::strong_ordering order = compare(a, b);
+      return order != 0 ? order < 0 : std::tie(a.rank, a.index) < std::tie(b.rank, b.index);
+    });
+    for (std::size_t i = 1; i < all_.size(); ++i) {
+      if (compare(all_[i - 1], all_[i]) == 0) expect_same_bytes(all_[i - 1], all_[i]);
+    }
+    const auto again = std::ranges::unique(
+        all_, [&](const Holder& a, const Holder& b) { return a.rank == b.rank && compare(a, b) == 0; });
+    all_.erase(again.begin(), again.end());
   }
-  std::vector<Candidate> candidates;
-  candidates.reserve(found.size());
-  for (auto& [ignored, candidate] : found) candidates.push_back(std::move(candidate));
-  return candidates;
-}
+
+  std::vector<Candidate> distinct_pieces() const {
+    std::vector<Candidate> candidates;
+    for (std::size_t begin = 0, end = 0; begin < all_.size(); begin = end) {
+      while (end < all_.size() && compare(all_[begin], all_[end]) == 0) ++end;
+      candidates.push_back({std::span(all_).subspan(begin, end - begin), piece(all_[begin]).bytes});
+    }
+    return candidates;
+  }
+
+ private:
+  const HeldPiece& piece(const Holder& h) const {
+    return held_[static_cast<std::size_t>(h.rank)][static_cast<std::size_t>(h.index)];
+  }
+  std::strong_ordering compare(const Holder& a, const Holder& b) const {
+    const HeldPiece &left = piece(a), &right = piece(b);
+    if (const auto order = left.tensor <=> right.tensor; order != 0) return order;
+    if (const auto order = left.box.offset <=> right.box.offset; order != 0) return order;
+    return left.box.extent <=> right.box.extent;
+  }
+  void expect_same_bytes(const Holder& a, const Holder& b) const {
+    if (piece(a).bytes == piece(b).bytes) return;
+    throw internal_error("checkpoints", "{} of tensor {} has {} bytes on rank {} and {} on another", text(piece(b).box),
+                         piece(b).tensor, piece(b).bytes, b.rank, piece(a).bytes);
+  }
+
+  const std::vector<std::vector<HeldPiece>>& held_;
+  std::vector<Holder> all_;  ///< by piece, and then by rank
+};
 
 }  // namespace
 
 // Greedy: first what few ranks hold, then the largest first; each to the rank with the least so far.
 std::vector<std::vector<std::int32_t>> assign_writers(const std::vector<std::vector<HeldPiece>>& held_by_rank) {
-  std::vector<Candidate> candidates = distinct_pieces(held_by_rank);
+  const Holders holders(held_by_rank);
+  std::vector<Candidate> candidates = holders.distinct_pieces();
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return std::tuple(a.holders.size(), -a.piece->bytes) < std::tuple(b.holders.size(), -b.piece->bytes);
+    return std::tuple(a.holders.size(), -a.bytes) < std::tuple(b.holders.size(), -b.bytes);
   });
   std::vector<std::int64_t> load(held_by_rank.size(), 0);
+  const auto load_of = [&](const Holder& h) -> std::int64_t& { return load[static_cast<std::size_t>(h.rank)]; };
   std::vector<std::vector<std::int32_t>> writes(held_by_rank.size());
   for (const Candidate& candidate : candidates) {
-    const auto least = std::min_element(candidate.holders.begin(), candidate.holders.end(),
-                                        [&](const Holder& a, const Holder& b) { return load[a.rank] < load[b.rank]; });
-    load[least->rank] += candidate.piece->bytes;
-    writes[least->rank].push_back(least->index);
+    const Holder least = *std::ranges::min_element(candidate.holders, {}, load_of);
+    load_of(least) += candidate.bytes;
+    writes[static_cast<std::size_t>(least.rank)].push_back(least.index);
   }
   for (auto& indices : writes) std::sort(indices.begin(), indices.end());
   return writes;
-}
-
-namespace {
-
-/// A rank's number, from the first of its group, and that of every rank of the world.
-std::string packed(int rank) {
-  Packer packer;
-  packer.put(static_cast<std::int32_t>(rank));
-  return packer.bytes();
-}
-int unpacked(const std::string& bytes) {
-  return Unpacker(bytes).take<std::int32_t>();
-}
-
-}  // namespace
-
-int group_of(int local_rank, int local_size, int writers) {
-  return static_cast<int>(std::int64_t{local_rank} * std::min(writers, local_size) / local_size);
-}
-
-WriterGroup make_writer_group(int writers_per_node, Communicator& world) {
-  WriterGroup group;
-  if (writers_per_node == 0) return group;
-  const auto node = world.split_by_node("node");
-  if (writers_per_node > node->size()) {
-    log::shared_warning("checkpoint.writers_per_node = {}, but this node has {} rank(s): each writes its own file",
-                        writers_per_node, node->size());
-  }
-  group.ranks = node->split(group_of(node->rank(), node->size(), writers_per_node), node->rank(), "checkpoint writers");
-  const int first = unpacked(broadcast_bytes(packed(world.rank()), 0, *group.ranks));
-  for (const std::string& writer : gather_bytes(packed(first), world)) group.writer.push_back(unpacked(writer));
-  if (group.ranks->size() == 1) group.ranks.reset();
-  return group;
 }
 
 }  // namespace octet::checkpoint

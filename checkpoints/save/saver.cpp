@@ -7,12 +7,13 @@
 #include <future>
 
 #include "checkpoints/format/durable.h"
+#include "checkpoints/format/hash.h"
 #include "checkpoints/format/view.h"
 #include "checkpoints/save/commit.h"
 #include "checkpoints/save/disk_space.h"
 #include "checkpoints/save/pruner.h"
 #include "checkpoints/save/save_job.h"
-#include "checkpoints/save/save_plan.h"
+#include "checkpoints/save/save_share.h"
 #include "checkpoints/save/snapshot.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
@@ -45,8 +46,9 @@ struct Saver::Impl {
   Communicator& world;
   Stream& stream;
   WriterGroup group;
-  std::string description;  ///< of the pieces that `plan` is for
-  std::shared_ptr<const SavePlan> plan = std::make_shared<SavePlan>();
+  std::string planned;                                                  ///< hash of the pieces that `plan` is for
+  std::shared_ptr<const SavePlan> plan = std::make_shared<SavePlan>();  ///< empty but on rank 0
+  SaveShare share;
   Snapshot snapshot;
   std::optional<SaveJob> job;      ///< the last one, until the next begins
   std::deque<SaveReport> reports;  ///< committed, not told yet
@@ -100,23 +102,27 @@ struct Saver::Impl {
 
   /// The plan stays while no rank's pieces change; only then it is worth an exchange.
   void make_plan(std::span<const DevicePiece> pieces) {
-    std::string now = describe_pieces(pieces);
-    if (largest(now == description ? 0 : 1, world) == 0) return;
-    description.clear();
-    plan = std::make_shared<const SavePlan>(plan_save(gather_bytes(now, world), world.rank(), group.writer));
-    description = std::move(now);
+    const std::string description = describe_pieces(pieces);
+    std::string now = hash_of(description.data(), description.size());
+    if (largest(now == planned ? 0 : 1, world) == 0) return;
+    planned.clear();
+    plan = std::make_shared<SavePlan>();
+    SharedPlan made = plan_together(pieces, group, world);
+    plan = std::make_shared<const SavePlan>(std::move(made.plan));
+    share = std::move(made.share);
+    planned = std::move(now);
   }
 
   /// Collective in itself, but of one opinion in each group, so that all ranks get to the agreement.
-  void reserve(const std::string& what) {
-    agree("checkpoints", what, failure_of([&] { snapshot.reserve(*plan, world.rank(), stream); }), world);
+  void reserve(const std::string& what, std::span<const DevicePiece> pieces) {
+    agree("checkpoints", what, failure_of([&] { snapshot.reserve(pieces, share, stream); }), world);
   }
 
   void take_snapshot(const SaveOrder& order, std::span<const DevicePiece> pieces) {
     const std::string what = cannot_be_saved(order.state.step);
     try {
-      reserve(what);
-      together("checkpoints", what, world, [&] { snapshot.take(pieces, *plan, world.rank(), stream); });
+      reserve(what, pieces);
+      together("checkpoints", what, world, [&] { snapshot.take(pieces, share, stream); });
     } catch (...) {
       if (leads()) drop_temporary(order.temporary());
       throw;
@@ -172,7 +178,7 @@ void Saver::prepare(std::span<const DevicePiece> pieces) {
   Impl& self = *impl_;
   self.expect_idle("prepare");
   self.make_plan(pieces);
-  self.reserve("checkpoints cannot be taken");
+  self.reserve("checkpoints cannot be taken", pieces);
   self.make_room(space_reserve);  // before it is said to be too little
   if (!self.leads()) return;
   warn_of_lack_of_space(self.options.root, self.plan->bytes, self.options.keep_last, self.options.keep_every);
@@ -219,6 +225,10 @@ std::optional<SaveReport> Saver::finish() {
     log::info("checkpoint of step {} was committed before: {}", self.reports.front().step, self.reports.front().path);
   }
   return self.next_report();
+}
+
+std::int64_t Saver::host_bytes() const {
+  return impl_->snapshot.bytes() + impl_->share.host_bytes() + impl_->plan->host_bytes();
 }
 
 std::int64_t Saver::bytes_read() const {

@@ -58,6 +58,9 @@ class Saver {
   /// Of several reports that poll() was not asked for, returns the newest; the others are logged.
   std::optional<SaveReport> finish();
   bool busy() const;
+  /// The host memory that stays with this rank after a save: its snapshot, and its lists of pieces; on rank 0 the plan
+  /// too, with the pieces of all ranks.
+  std::int64_t host_bytes() const;
   /// The bytes of old checkpoints that this rank has read to know that they are whole.
   std::int64_t bytes_read() const;
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "src/base/round_up.h"
+#include "src/comm/host_exchange.h"
 #include "src/comm/watchdog.h"
 
 namespace octet::checkpoint {
@@ -15,31 +16,22 @@ void touch(char* memory, std::int64_t bytes) {
   if (bytes > 0) std::memset(memory, 0, static_cast<std::size_t>(bytes));  // a rank that keeps nothing has no memory
 }
 
-/// Ranks of the world that `writer` writes for, in the order of its group.
-std::vector<std::size_t> members_of(const SavePlan& plan, int writer) {
-  std::vector<std::size_t> ranks;
-  for (std::size_t r = 0; r < plan.writer.size(); ++r) {
-    if (plan.writer[r] == writer) ranks.push_back(r);
-  }
-  return ranks;
+std::int64_t padded_bytes(const DevicePiece& piece) {
+  return round_up(piece.box.extent.elements() * size_of(piece.tensor.dtype), alignment);
 }
 
 }  // namespace
 
-std::vector<std::int64_t> snapshot_offsets(const std::vector<StoredTensor>& tensors,
-                                           std::span<const SavePlan::Piece> pieces) {
+std::vector<std::int64_t> snapshot_offsets(std::span<const DevicePiece> pieces, std::span<const std::int32_t> places) {
   std::vector<std::int64_t> offsets{0};
-  for (const SavePlan::Piece& piece : pieces) {
-    const std::int64_t bytes =
-        piece.box.extent.elements() * size_of(tensors[static_cast<std::size_t>(piece.tensor)].dtype);
-    offsets.push_back(offsets.back() + round_up(bytes, alignment));
+  for (const std::int32_t i : places) {
+    offsets.push_back(offsets.back() + padded_bytes(pieces[static_cast<std::size_t>(i)]));
   }
   return offsets;
 }
 
-void Snapshot::reserve(const SavePlan& plan, int rank, Stream& stream) {
-  const auto bytes_of = [&](std::size_t r) { return snapshot_offsets(plan.tensors, plan.copies[r]).back(); };
-  const std::int64_t mine = bytes_of(static_cast<std::size_t>(rank));
+void Snapshot::reserve(std::span<const DevicePiece> pieces, const SaveShare& share, Stream& stream) {
+  const std::int64_t mine = snapshot_offsets(pieces, share.copies).back();
   pieces_.clear();
   if (group_ == nullptr) {
     if (mine <= alone_.bytes()) return;
@@ -48,39 +40,40 @@ void Snapshot::reserve(const SavePlan& plan, int rank, Stream& stream) {
     touch(alone_.as<char>(), mine);
     return;
   }
-  // The same answer on every rank of the group, since each knows what all need.
-  bool fits = true;
-  int member = 0;
-  for (const std::size_t r : members_of(plan, plan.writer[static_cast<std::size_t>(rank)])) {
-    fits = fits && bytes_of(r) <= shared_.bytes(member++);
-  }
-  if (fits) return;
+  if (largest(mine <= shared_.bytes(group_->rank()) ? 0 : 1, *group_) == 0) return;
   shared_ = SharedMemory();
   shared_ = SharedMemory(*group_, mine);
   touch(memory_of(group_->rank()), mine);
 }
 
-void Snapshot::take(std::span<const DevicePiece> pieces, const SavePlan& plan, int rank, Stream& stream) {
-  const std::vector<SavePlan::Piece>& copies = plan.copies[static_cast<std::size_t>(rank)];
-  const std::vector<std::int64_t> offsets = snapshot_offsets(plan.tensors, copies);
+std::int64_t Snapshot::bytes() const {
+  std::int64_t bytes = group_ == nullptr ? alone_.bytes() : shared_.bytes(group_->rank());
+  for (const PieceData& piece : pieces_) bytes += listed_bytes(piece.tensor);
+  return bytes;
+}
+
+void Snapshot::list(const DevicePiece& piece, const char* data) {
+  pieces_.push_back({piece.tensor, piece.box, data});
+}
+
+void Snapshot::take(std::span<const DevicePiece> pieces, const SaveShare& share, Stream& stream) {
+  const std::vector<std::int64_t> offsets = snapshot_offsets(pieces, share.copies);
   char* const to = memory_of(group_ == nullptr ? 0 : group_->rank());
-  for (std::size_t i = 0; i < copies.size(); ++i) {
-    const DevicePiece& piece = pieces[static_cast<std::size_t>(plan.mine[i])];
+  pieces_.clear();
+  for (std::size_t i = 0; i < share.copies.size(); ++i) {
+    const DevicePiece& piece = pieces[static_cast<std::size_t>(share.copies[i])];
     const std::int64_t bytes = piece.box.extent.elements() * size_of(piece.tensor.dtype);
     stream.device().copy_to_host(to + offsets[i], piece.data, bytes, stream);
+    if (group_ == nullptr) list(piece, to + offsets[i]);
   }
   const OperationScope operation("wait for the device");
   stream.synchronize();
-  pieces_.clear();
-  int member = 0;
-  for (const std::size_t r : members_of(plan, rank)) {
-    const std::vector<std::int64_t> places = snapshot_offsets(plan.tensors, plan.copies[r]);
-    for (std::size_t i = 0; i < plan.copies[r].size(); ++i) {
-      const SavePlan::Piece& piece = plan.copies[r][i];
-      pieces_.push_back(
-          {plan.tensors[static_cast<std::size_t>(piece.tensor)], piece.box, memory_of(member) + places[i]});
+  for (std::size_t member = 0; member < share.group.size(); ++member) {
+    const char* data = memory_of(static_cast<int>(member));
+    for (const DevicePiece& piece : share.group[member]) {
+      list(piece, data);
+      data += padded_bytes(piece);
     }
-    ++member;
   }
 }
 

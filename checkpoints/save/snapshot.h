@@ -5,15 +5,14 @@
 #include <vector>
 
 #include "checkpoints/format/format.h"
-#include "checkpoints/save/save_plan.h"
+#include "checkpoints/save/save_share.h"
 #include "src/comm/shared_memory.h"
 #include "src/device/host_buffer.h"
 
 namespace octet::checkpoint {
 
 /// The offset in bytes of each of those pieces in the snapshot, and after the last one the length of the snapshot.
-std::vector<std::int64_t> snapshot_offsets(const std::vector<StoredTensor>& tensors,
-                                           std::span<const SavePlan::Piece> pieces);
+std::vector<std::int64_t> snapshot_offsets(std::span<const DevicePiece> pieces, std::span<const std::int32_t> places);
 
 /// This rank's part of a checkpoint in host memory, which stays from save to save and only grows. In a group of ranks
 /// of which one writes for all, every rank copies into memory that the writer sees and nobody waits for another's copy.
@@ -24,15 +23,22 @@ class Snapshot {
   /// `group` as in WriterGroup; null, or it outlives this.
   explicit Snapshot(Communicator* group) : group_(group) {}
 
-  /// Memory for what the plan copies. Collective over the group; what it throws, all ranks of the group throw.
-  void reserve(const SavePlan& plan, int rank, Stream& stream);
-  /// Copies the pieces that the plan gives to this rank from the device and waits for the copy. Not collective.
-  void take(std::span<const DevicePiece> pieces, const SavePlan& plan, int rank, Stream& stream);
+  /// Memory for this rank's share of those pieces. Collective over the group; what it throws, all ranks of the group
+  /// throw.
+  void reserve(std::span<const DevicePiece> pieces, const SaveShare& share, Stream& stream);
+  /// Copies its share of the pieces from the device and waits for the copy. Not collective.
+  void take(std::span<const DevicePiece> pieces, const SaveShare& share, Stream& stream);
   /// What this rank writes, of its own and its group's; whole when every rank of the group has taken its own. Valid
   /// until the next reserve().
   std::span<const PieceData> pieces() const { return pieces_; }
+  /// Host memory of this rank: of the data, and of the list of pieces, a piece of which takes listed_bytes.
+  std::int64_t bytes() const;
+  static std::int64_t listed_bytes(const StoredTensor& tensor) {
+    return static_cast<std::int64_t>(sizeof(PieceData) + tensor.name.size());
+  }
 
  private:
+  void list(const DevicePiece& piece, const char* data);
   char* memory_of(int member) const { return group_ == nullptr ? alone_.as<char>() : shared_.part(member); }
 
   Communicator* group_;

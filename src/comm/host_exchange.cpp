@@ -32,6 +32,47 @@ std::vector<std::string> gather_bytes(const std::string& mine, Communicator& gro
   return parts;
 }
 
+std::vector<std::string> gather_bytes_to(int root, const std::string& mine, Communicator& group) {
+  check_host(group);
+  const auto own = static_cast<std::int64_t>(mine.size());
+  std::vector<std::int64_t> lengths(static_cast<std::size_t>(group.size()));
+  group.all_gather(&own, lengths.data(), sizeof own, DType::u8);
+  if (group.rank() != root) {
+    if (own > 0) group.send(mine.data(), own, DType::u8, root);
+    return {};
+  }
+  std::vector<std::string> parts(lengths.size());
+  for (int r = 0; r < group.size(); ++r) {
+    std::string& part = parts[static_cast<std::size_t>(r)];
+    const std::int64_t length = lengths[static_cast<std::size_t>(r)];
+    if (r == root) {
+      part = mine;
+    } else if (length > 0) {
+      part.resize(static_cast<std::size_t>(length));
+      group.recv(part.data(), length, DType::u8, r);
+    }
+  }
+  return parts;
+}
+
+std::string scatter_bytes(const std::vector<std::string>& of_root, int root, Communicator& group) {
+  check_host(group);
+  std::vector<std::int64_t> lengths(static_cast<std::size_t>(group.size()));
+  if (group.rank() == root)
+    std::ranges::transform(of_root, lengths.begin(), [](const auto& s) { return std::ssize(s); });
+  group.broadcast(lengths.data(), static_cast<std::int64_t>(lengths.size() * sizeof(std::int64_t)), DType::u8, root);
+  if (group.rank() != root) {
+    std::string mine(static_cast<std::size_t>(lengths[static_cast<std::size_t>(group.rank())]), '\0');
+    if (!mine.empty()) group.recv(mine.data(), std::ssize(mine), DType::u8, root);
+    return mine;
+  }
+  for (int r = 0; r < group.size(); ++r) {
+    const std::string& part = of_root[static_cast<std::size_t>(r)];
+    if (r != root && !part.empty()) group.send(part.data(), std::ssize(part), DType::u8, r);
+  }
+  return of_root[static_cast<std::size_t>(root)];
+}
+
 std::string broadcast_bytes(const std::string& of_root, int root, Communicator& group) {
   check_host(group);
   auto length = static_cast<std::int64_t>(of_root.size());

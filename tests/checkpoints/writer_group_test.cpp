@@ -1,5 +1,5 @@
 // A few ranks of a node write for all of it.
-#include "checkpoints/save/save_plan.h"
+#include "checkpoints/save/save_share.h"
 
 #include <gtest/gtest.h>
 

@@ -102,7 +102,7 @@ MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int rank, in
     plan[static_cast<Purpose>(p)] = dry.ledger().usage(static_cast<Purpose>(p)).peak;
   }
   plan.nccl = nccl_needs(dry.groups(), config, ranks_on_node);
-  plan.host = checkpoint_host_bytes(dry.trainer().model(), config, mesh);
+  plan.host = checkpoint_host_bytes(dry.trainer().model(), config, mesh, rank == 0);
   return plan;
 }
 

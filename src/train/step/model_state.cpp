@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "checkpoints/save/save_plan.h"
+#include "checkpoints/save/save_share.h"
 #include "checkpoints/save/snapshot.h"
 #include "src/base/log.h"
 #include "src/train/options/option_texts.h"
@@ -68,26 +68,33 @@ void load_scaling(Float8Scaling& scaling, const CheckpointSource& source, Stream
   scaling.state_loaded(stream);
 }
 
-/// The snapshot of the rank that saves most of those that hold these pieces, one of each replica. They share them as
-/// the saver does.
-std::int64_t snapshot_bytes(const std::vector<checkpoint::DevicePiece>& pieces_of_rank, const MeshShape& mesh) {
-  std::vector<checkpoint::StoredTensor> tensors;
+/// What stays with the rank that saves most of those that hold these pieces, one of each replica: its snapshot, and its
+/// lists of pieces. They share the pieces as the saver does.
+std::int64_t saver_bytes(const std::vector<checkpoint::DevicePiece>& pieces_of_rank, const MeshShape& mesh,
+                         bool in_groups) {
   std::vector<checkpoint::HeldPiece> held;
   for (const checkpoint::DevicePiece& p : pieces_of_rank) {
-    held.push_back(
-        {static_cast<std::int32_t>(tensors.size()), p.box, p.box.extent.elements() * size_of(p.tensor.dtype)});
-    tensors.push_back(p.tensor);
+    held.push_back({static_cast<std::int32_t>(held.size()), p.box, p.box.extent.elements() * size_of(p.tensor.dtype)});
   }
   std::int64_t most = 0;
   const std::vector<std::vector<checkpoint::HeldPiece>> replicas(static_cast<std::size_t>(mesh.dp_replicate), held);
   for (const std::vector<std::int32_t>& part : checkpoint::assign_writers(replicas)) {
-    std::vector<checkpoint::SavePlan::Piece> pieces;
-    pieces.reserve(part.size());
-    for (const std::int32_t i : part)
-      pieces.push_back({held[static_cast<std::size_t>(i)].tensor, held[static_cast<std::size_t>(i)].box});
-    most = std::max(most, checkpoint::snapshot_offsets(tensors, pieces).back());
+    std::int64_t bytes = checkpoint::snapshot_offsets(pieces_of_rank, part).back();
+    for (const std::int32_t i : part) {
+      const checkpoint::StoredTensor& tensor = pieces_of_rank[static_cast<std::size_t>(i)].tensor;
+      bytes += checkpoint::SaveShare::bytes_of_copy() + checkpoint::Snapshot::listed_bytes(tensor);
+      if (in_groups) bytes += checkpoint::SaveShare::bytes_in_group(tensor);
+    }
+    most = std::max(most, bytes);
   }
   return most;
+}
+
+/// What the plan of all ranks takes on rank 0, as if every rank but those of replicas had as many pieces.
+std::int64_t plan_bytes(const std::vector<checkpoint::DevicePiece>& pieces_of_rank,
+                        const std::vector<checkpoint::StoredTensor>& tensors, const MeshShape& mesh) {
+  const std::int64_t ranks = std::int64_t{mesh.pp} * mesh.dp_shard * mesh.cp * mesh.tp;
+  return checkpoint::SavePlan::host_bytes(ranks * std::ssize(pieces_of_rank), tensors);
 }
 
 }  // namespace
@@ -122,8 +129,13 @@ std::vector<checkpoint::DevicePiece> held_pieces(ShardedModel& model) {
   return pieces;
 }
 
-std::int64_t checkpoint_host_bytes(ShardedModel& model, const RunConfig& config, const MeshShape& mesh) {
-  const std::int64_t bytes = !saves(config.checkpoint) ? 0 : snapshot_bytes(held_pieces(model), mesh);
+std::int64_t checkpoint_host_bytes(ShardedModel& model, const RunConfig& config, const MeshShape& mesh, bool leads) {
+  std::int64_t bytes = 0;
+  if (saves(config.checkpoint)) {
+    const std::vector<checkpoint::DevicePiece> pieces = held_pieces(model);
+    bytes = saver_bytes(pieces, mesh, parse_writers(config.checkpoint.writers_per_node) != 0);
+    if (leads) bytes += plan_bytes(pieces, stored_tensors(model.all_parameters(), model.scaling()), mesh);
+  }
   if (config.checkpoint.resume == Resume::never && config.init.from.empty()) return bytes;
   const bool direct = config.device == DeviceType::cpu;  // see fill_pieces
   const std::int64_t staging = direct ? 0 : model.master().layout().bytes();
