@@ -147,8 +147,12 @@ struct Saver::Impl {
     }
   }
   void wait_for_view() const {
+    if (!view.valid() || view.wait_for(std::chrono::seconds(1)) != std::future_status::timeout) return;
+    log::info(
+        "waiting for the view.h5 of the last checkpoint, which is whole without it; octet checkpoint view makes it "
+        "too");
     const OperationScope operation("wait for the view of a checkpoint");
-    if (view.valid()) view.wait();
+    view.wait();
   }
 
   std::optional<SaveReport> next_report() {
@@ -219,7 +223,6 @@ void Saver::wait() {
 std::optional<SaveReport> Saver::finish() {
   Impl& self = *impl_;
   wait();
-  self.wait_for_view();
   self.pruner.finish();
   for (; self.reports.size() > 1; self.reports.pop_front()) {
     log::info("checkpoint of step {} was committed before: {}", self.reports.front().step, self.reports.front().path);
@@ -233,6 +236,10 @@ std::int64_t Saver::host_bytes() const {
 
 std::int64_t Saver::bytes_read() const {
   return impl_->pruner.bytes_read();
+}
+
+void Saver::wait_for_view() const {
+  impl_->wait_for_view();
 }
 
 bool Saver::busy() const {

@@ -39,7 +39,7 @@ class Saver {
   /// error, but for a file system that is read-only. `world` is a group of the hosts (src/comm/host_exchange.h); the
   /// pieces are copied on `stream`, in the order of the device's work.
   Saver(SaverOptions options, Communicator& world, Stream& stream);
-  /// Waits for the writer. A save that is not committed stays a leftover.
+  /// Waits for the writer and for the view. A save that is not committed stays a leftover.
   ~Saver();
 
   /// Takes and touches the host memory for snapshots of these pieces, so that the first start() does not. Optional.
@@ -54,10 +54,14 @@ class Saver {
   std::optional<SaveReport> poll();
   /// Waits for a save that is not committed yet and commits it; poll() has the report.
   void wait();
-  /// To be called before the run ends. Waits for the writer, commits, and waits for the view and for removals (Pruner).
-  /// Of several reports that poll() was not asked for, returns the newest; the others are logged.
+  /// To be called before the run ends. Waits for the writer, commits, and waits for removals (Pruner); not for the
+  /// view, so that how the run ended can be written down first. Of several reports that poll() was not asked for,
+  /// returns the newest; the others are logged.
   std::optional<SaveReport> finish();
   bool busy() const;
+  /// Waits for the view of the last committed checkpoint, and says so where it takes long: with the million pieces of a
+  /// large run HDF5 needs many seconds for it. Not collective.
+  void wait_for_view() const;
   /// The host memory that stays with this rank after a save: its snapshot, and its lists of pieces; on rank 0 the plan
   /// too, with the pieces of all ranks.
   std::int64_t host_bytes() const;

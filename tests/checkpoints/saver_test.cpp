@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <future>
 #include <thread>
 
 #include "checkpoints/format/view.h"
@@ -179,9 +181,25 @@ TEST_F(SaverTest, EveryCommittedOneHasItsView) {
     saver.wait();
   }
   saver.finish();
+  saver.wait_for_view();
   on_rank_0([&] {
     for (std::int64_t step = 1; step <= 3; ++step) EXPECT_TRUE(view_is_current(path_of(step))) << step;
   });
+}
+
+TEST_F(SaverTest, AFinishedRunDoesNotWaitForTheView) {
+  std::promise<void> gate;
+  const auto opened = gate.get_future().share();
+  const auto verify = [&, here = std::this_thread::get_id()] {  // what the view's thread does first
+    if (std::this_thread::get_id() != here && std::filesystem::exists(path_of(1))) opened.wait();
+  };
+  Saver saver({.root = root_, .owner = {.name = "", .verify = verify}}, *world_, *stream_);
+  start(saver, 1);
+  EXPECT_TRUE(saver.finish().has_value());
+  on_rank_0([&] { EXPECT_FALSE(view_is_current(path_of(1))); });
+  gate.set_value();
+  saver.wait_for_view();
+  on_rank_0([&] { EXPECT_TRUE(view_is_current(path_of(1))); });
 }
 
 TEST_F(SaverTest, AViewThatCannotBeMadeIsNoFailure) {
@@ -190,9 +208,11 @@ TEST_F(SaverTest, AViewThatCannotBeMadeIsNoFailure) {
   // A folder in the view's way, which nothing of the commit touches.
   on_rank_0([&] { std::filesystem::create_directories(root_ + "/" + temporary_name(1) + "/" + view_name + "/x"); });
   EXPECT_TRUE(saver.finish().has_value());
+  saver.wait_for_view();
   on_rank_0([&] { EXPECT_FALSE(std::filesystem::is_regular_file(path_of(1) + "/" + view_name)); });
   EXPECT_EQ(test::wrong_tensor(*find(), 1), std::nullopt);
   save(saver, 2);
+  saver.wait_for_view();
   on_rank_0([&] { EXPECT_TRUE(view_is_current(path_of(2))); });
 }
 

@@ -180,6 +180,13 @@ void Checkpointing::finish(std::int64_t step, double loss) {
   }
 }
 
+void Checkpointing::wait_for_view() const {
+  if (!on()) return;
+  const RunPhaseScope phase(RunPhase::checkpoint);
+  saver_->wait_for_view();
+  environment_.control.barrier();  // the others wait here, for as long as a checkpoint may take
+}
+
 void Checkpointing::finish_pending() {
   if (!on()) return;
   const std::optional<Error> error = failure_of([&] { return saver_->finish(); });

@@ -44,6 +44,8 @@ class Checkpointing {
   void start(std::int64_t step, double loss);
   /// Saves the state after the run's last step, and returns when that is committed. Throws when that fails twice.
   void finish(std::int64_t step, double loss);
+  /// Waits for the view of the last one; to be called when it is written down how the run ended.
+  void wait_for_view() const;
   /// Commits what was begun before, for a run that ends in a state not worth keeping. A write that fails is logged.
   void finish_pending();
 

@@ -176,6 +176,7 @@ class Loop {
     tell_shared_warnings(parts_.environment.control);
     const int code = static_cast<int>(ending.exit_code);
     parts_.log.end(ending.state, ending.reason, code, done_);
+    parts_.checkpoints.wait_for_view();
     return code;
   }
 
