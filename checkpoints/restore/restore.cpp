@@ -92,8 +92,8 @@ std::optional<std::string> verify_files(const std::string& directory, const Mani
   const auto read = [&] { mine = hash_share(directory, manifest.files, rank, ranks, progress); };
   if (auto absent = files::read_together("read of a checkpoint's files", world, progress, read)) return absent;
   const Findings all = together(mine, world);
-  if (keeps && all.complete) verdicts.keep(directory, std::move(seen), all.wrong.empty());
-  return all.wrong.empty() ? std::nullopt : std::optional(all.wrong);
+  if (keeps && all.complete) verdicts.keep(directory, std::move(seen), all.all_well());
+  return all.all_well() ? std::nullopt : std::optional(all.text());
 }
 
 /// The folder of checkpoints that `path` means; empty where it is a checkpoint itself. Rank 0 decides: another host may

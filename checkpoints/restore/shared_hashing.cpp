@@ -1,8 +1,11 @@
 #include "checkpoints/restore/shared_hashing.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include "checkpoints/format/hash.h"
 #include "checkpoints/format/shard_file.h"
@@ -26,10 +29,7 @@ std::vector<std::size_t> share_of(int rank, int ranks, const std::vector<StoredF
   return mine;
 }
 
-void add(std::string& all, const std::string& more) {
-  if (!more.empty() && !all.empty()) all += "; ";
-  all += more;
-}
+constexpr std::size_t most_named = 3;
 
 /// One open file is looked at, read and hashed. What is wrong with it; empty when nothing is.
 std::string judge(const std::string& path, const StoredFile& expected, files::ReadProgress& progress) {
@@ -45,13 +45,29 @@ std::string judge(const std::string& path, const StoredFile& expected, files::Re
 
 }  // namespace
 
+void Findings::add(std::string what) {
+  if (wrong.size() < most_named) {
+    wrong.push_back(std::move(what));
+  } else {
+    ++more;
+  }
+}
+
+std::string Findings::text() const {
+  std::string text = fmt::format("{}", fmt::join(wrong, "; "));
+  if (more > 0) text += fmt::format("; and {} more file{}", more, more == 1 ? "" : "s");
+  return text;
+}
+
 Findings hash_share(const std::string& directory, const std::vector<StoredFile>& files, int rank, int ranks,
                     files::ReadProgress& progress) {
   Findings findings;
   for (const std::size_t i : share_of(rank, ranks, files)) {
     const std::string path = directory + "/" + files[i].name;
     progress.begin(path);
-    files::with_retries(progress, [&] { add(findings.wrong, judge(path, files[i], progress)); });
+    std::string wrong;
+    files::with_retries(progress, [&] { wrong = judge(path, files[i], progress); });
+    if (!wrong.empty()) findings.add(std::move(wrong));
   }
   return findings;
 }
@@ -61,21 +77,22 @@ Findings try_hash_share(const std::string& directory, const std::vector<StoredFi
   try {
     return hash_share(directory, files, rank, ranks, progress);
   } catch (const files::ReadStopped&) {
-    return {.wrong = directory + ": was not read to the end", .complete = false};
+    return {.wrong = {directory + ": was not read to the end"}, .complete = false};
   } catch (const files::ReadError& error) {
-    return {.wrong = error.what(), .complete = false};
+    return {.wrong = {error.what()}, .complete = false};
   }
 }
 
 Findings together(const Findings& mine, Communicator& world) {
   Packer packer;
-  packer.put(mine.wrong);
-  packer.put(static_cast<std::uint8_t>(mine.complete));
+  packer.put(static_cast<std::uint8_t>(mine.complete), mine.more, std::ssize(mine.wrong));
+  for (const std::string& wrong : mine.wrong) packer.put(wrong);
   Findings all;
   for (const std::string& bytes : gather_bytes(packer.bytes(), world)) {
     Unpacker unpacker(bytes);
-    add(all.wrong, unpacker.take_text());
     if (unpacker.take<std::uint8_t>() == 0) all.complete = false;
+    all.more += unpacker.take<std::int64_t>();
+    for (auto left = unpacker.take<std::ptrdiff_t>(); left > 0; --left) all.add(unpacker.take_text());
   }
   return all;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,10 +10,16 @@
 
 namespace octet::checkpoint {
 
-/// What ranks find that have read the files of a checkpoint.
+/// What ranks find that have read the files of a checkpoint: a few files that are wrong say as much as hundreds.
 struct Findings {
-  std::string wrong;     ///< path, found and expected of each file that is not as promised; empty when all are
-  bool complete = true;  ///< all could be read to the end: what is wrong is damage
+  std::vector<std::string> wrong;  ///< path, found and expected of the first files that are not as promised
+  std::int64_t more = 0;           ///< files that are not so either
+  bool complete = true;            ///< all could be read to the end: what is wrong is damage
+
+  void add(std::string what);
+  bool all_well() const { return wrong.empty(); }
+  /// "A: found 1 bytes, expected 2; B: ...; and 409 more files"
+  std::string text() const;
 };
 
 /// Compares size and hash of this rank's share of the files. The ranks together read each file once: the largest first,

@@ -184,9 +184,9 @@ void Pruner::end_reading() {
     done_ = newest_;
     return;
   }
-  if (leads() && !all.wrong.empty()) warn_of_damage(question_.directory, all.wrong);
+  if (leads() && !all.all_well()) warn_of_damage(question_.directory, all.text());
   // One that could not be read is asked about again after the next commit.
-  if (leads()) known_.keep(question_.directory, std::move(question_.seen), all.wrong.empty());
+  if (leads()) known_.keep(question_.directory, std::move(question_.seen), all.all_well());
   if (leads() && !all.complete) unread_.push_back(question_.directory);
   start_choosing();
 }
