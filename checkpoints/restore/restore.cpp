@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "checkpoints/format/unknown_format.h"
+#include "checkpoints/restore/manifest_message.h"
 #include "checkpoints/restore/shared_hashing.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
@@ -63,20 +64,21 @@ std::optional<std::string> share_manifest(const std::string& directory, Manifest
         unknown = format.reason();
       }
     });
-    packer.put(failure           ? ManifestIs::damaged
-               : unknown.empty() ? ManifestIs::good
-                                 : ManifestIs::unknown,
-               failure            ? failure->text
-               : !unknown.empty() ? unknown
-                                  : text_there);
+    if (failure) {
+      packer.put(ManifestIs::damaged, failure->text);
+    } else if (!unknown.empty()) {
+      packer.put(ManifestIs::unknown, unknown);
+    } else {
+      packer.put(ManifestIs::good);
+      put_manifest(packer, manifest);
+    }
   }
   const std::string message = broadcast_bytes(packer.bytes(), 0, world);
   Unpacker unpacker(message);
   const auto found = unpacker.take<ManifestIs>();
-  const std::string text = unpacker.take_text();
-  if (found == ManifestIs::unknown) throw UnknownFormat(path, text, true);
-  if (found == ManifestIs::damaged) return text;
-  if (!reads) manifest = parse_manifest(text, path);
+  if (found == ManifestIs::unknown) throw UnknownFormat(path, unpacker.take_text(), true);
+  if (found == ManifestIs::damaged) return unpacker.take_text();
+  if (!reads) manifest = take_manifest(unpacker);
   return std::nullopt;
 }
 

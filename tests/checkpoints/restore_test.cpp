@@ -79,6 +79,13 @@ TEST_F(Restore, TakesTheNewestAndSaysNothing) {
   EXPECT_EQ(said, "");
 }
 
+TEST_F(Restore, AllRanksHaveTheManifestThatIsThere) {
+  std::string said;
+  const std::optional<Found> found = find_aloud(said);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->manifest, read_manifest(path_of(3)));
+}
+
 TEST_F(Restore, OfManyDamagedFilesTheFirstThreeAreNamed) {
   Findings mine;
   for (int i = 0; i < 100; ++i) mine.add(fmt::format("{}/{}: found 1 bytes, expected 2", rank(), i));
