@@ -77,7 +77,7 @@ std::array<char, 24> utc_time() {
 std::chrono::milliseconds patience(ExitCode code, bool common) {
   const int rank = log::rank();
   if (common && rank > 0) return std::chrono::milliseconds(1000 + std::min(20 * rank, 2000));
-  if (code == ExitCode::lost_peer) return std::chrono::milliseconds(500);
+  if (code == ExitCode::lost_peer) return std::chrono::milliseconds(500 + std::min(20 * rank, 2000));
   return {};
 }
 

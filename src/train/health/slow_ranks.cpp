@@ -62,6 +62,37 @@ std::vector<SlowRank> find_slow_ranks(const std::vector<RankPace>& ranks, double
   return slow;
 }
 
+std::string describe_slow_ranks(const std::vector<SlowRank>& slow, const std::vector<RankPace>& ranks,
+                                std::int64_t steps) {
+  constexpr std::size_t most_nodes = 8;
+  struct OfNode {
+    std::string node;
+    SlowRank slowest;
+    int more = 0;
+  };
+  std::vector<OfNode> nodes;  // in the order of their lowest rank
+  for (const SlowRank& s : slow) {
+    const std::string& node = ranks[static_cast<std::size_t>(s.rank)].node;
+    const auto known = std::ranges::find(nodes, node, &OfNode::node);
+    if (known == nodes.end()) {
+      nodes.push_back({node, s});
+      continue;
+    }
+    ++known->more;
+    if (s.factor > known->slowest.factor) known->slowest = s;
+  }
+  const double median = upper_median(waits_of(ranks));
+  std::string text;
+  for (std::size_t n = 0; n < std::min(nodes.size(), most_nodes); ++n) {
+    text += (n == 0 ? "" : ", ") + describe(nodes[n].slowest, ranks, median, steps);
+    if (nodes[n].more > 0) text += fmt::format(" and {} more there", nodes[n].more);
+  }
+  if (nodes.size() <= most_nodes) return text;
+  int others = 0;
+  for (std::size_t n = most_nodes; n < nodes.size(); ++n) others += 1 + nodes[n].more;
+  return text + fmt::format(", and {} rank(s) on {} more node(s)", others, nodes.size() - most_nodes);
+}
+
 SlowRankWatch::SlowRankWatch(std::int64_t every, double factor, WaitMeter* meter, Communicator& control,
                              std::string node)
     : every_(meter == nullptr || control.size() == 1 ? 0 : every), factor_(factor), meter_(meter), control_(control) {
@@ -90,14 +121,9 @@ void SlowRankWatch::compare(std::int64_t step) {
   if (now == slow_) return;
   const std::string steps = fmt::format("steps {} to {}", first_, step);
   if (control_.rank() == 0) {
-    std::string text;
-    const double median = upper_median(waits_of(ranks));
-    for (const SlowRank& s : found) {
-      text += (text.empty() ? "" : ", ") + describe(s, ranks, median, step - first_ + 1);
-    }
     found.empty() ? log::info("{}: no rank is slower than the others any more", steps)
                   : log::warning("{}: slower than the others: {} (docs/problems.md, \"It is slower than expected\")",
-                                 steps, text);
+                                 steps, describe_slow_ranks(found, ranks, step - first_ + 1));
   }
   slow_ = std::move(now);
 }

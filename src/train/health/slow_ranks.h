@@ -29,6 +29,11 @@ struct SlowRank {
 /// waits.
 std::vector<SlowRank> find_slow_ranks(const std::vector<RankPace>& ranks, double factor);
 
+/// What the log says of them: of each of the first 8 nodes the slowest rank, and how many more. `ranks` as above, whose
+/// seconds are of so many steps.
+std::string describe_slow_ranks(const std::vector<SlowRank>& slow, const std::vector<RankPace>& ranks,
+                                std::int64_t steps);
+
 /// Compares the ranks' pace every so many steps and tells the log, on rank 0, when the slow ones are others than
 /// before.
 class SlowRankWatch {
