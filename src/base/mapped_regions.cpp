@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
@@ -17,18 +18,38 @@ struct Entry {
   std::string path;
 };
 
-constexpr std::size_t most = 4096;
-std::array<Entry, most> table;
+/// The table grows by blocks, which stay where they are, since the handler may be looking at them.
+struct Block {
+  std::array<Entry, 1024> entries;
+  std::atomic<Block*> next = nullptr;
+};
+
+Block table;
 std::mutex changes;
+std::size_t lowest_free = 0;  ///< no entry before it is free
 std::atomic<const Entry*> found = nullptr;
 struct sigaction before {};
 
 const Entry* entry_of(std::uintptr_t address) {
-  for (const Entry& entry : table) {
-    const std::uintptr_t begin = entry.begin.load(std::memory_order_acquire);
-    if (begin != 0 && begin <= address && address < entry.end) return &entry;
+  for (const Block* block = &table; block != nullptr; block = block->next.load(std::memory_order_acquire)) {
+    for (const Entry& entry : block->entries) {
+      const std::uintptr_t begin = entry.begin.load(std::memory_order_acquire);
+      if (begin != 0 && begin <= address && address < entry.end) return &entry;
+    }
   }
   return nullptr;
+}
+
+/// The entry of that number, in a block that is made where there is none yet.
+Entry& entry_at(std::size_t number) {
+  Block* block = &table;
+  for (; number >= block->entries.size(); number -= block->entries.size()) {
+    if (block->next.load(std::memory_order_relaxed) == nullptr) {
+      block->next.store(new Block, std::memory_order_release);  // never given back
+    }
+    block = block->next.load(std::memory_order_relaxed);
+  }
+  return block->entries[number];
 }
 
 /// Calls nothing but what a handler may call. Another thread tells the reason and ends the process: this one may be
@@ -50,20 +71,20 @@ void on_fault(int signal, siginfo_t* info, void* /*context*/) {
 
 int add(const void* begin, std::size_t bytes, const std::string& path) {
   const std::lock_guard lock(changes);
-  for (std::size_t i = 0; i < most; ++i) {
-    Entry& entry = table[i];
-    if (entry.begin.load(std::memory_order_relaxed) != 0) continue;
-    const auto address = reinterpret_cast<std::uintptr_t>(begin);
-    entry.end = address + bytes;
-    entry.path = path;
-    entry.begin.store(address, std::memory_order_release);
-    return static_cast<int>(i);
-  }
-  return -1;
+  while (entry_at(lowest_free).begin.load(std::memory_order_relaxed) != 0) ++lowest_free;
+  Entry& entry = entry_at(lowest_free);
+  const auto address = reinterpret_cast<std::uintptr_t>(begin);
+  entry.end = address + bytes;
+  entry.path = path;
+  entry.begin.store(address, std::memory_order_release);
+  return static_cast<int>(lowest_free++);
 }
 
 void remove(int entry) noexcept {
-  if (entry >= 0) table[static_cast<std::size_t>(entry)].begin.store(0, std::memory_order_release);
+  if (entry < 0) return;
+  const std::lock_guard lock(changes);
+  entry_at(static_cast<std::size_t>(entry)).begin.store(0, std::memory_order_release);
+  lowest_free = std::min(lowest_free, static_cast<std::size_t>(entry));
 }
 
 Guard::Guard() {

@@ -9,8 +9,8 @@ namespace octet::mapped_regions {
 // comes as SIGBUS on the thread that reads it. So that the process can say which file that was, whoever maps one puts
 // it into a table, and the watchdog (src/comm/watchdog.h) has the signal caught and asks what was found.
 
-/// Puts these bytes, which are mapped from the file `path`, into the table. Returns the entry; -1 where the table,
-/// which has 4,096, is full: a fault in them is then one of no mapping. Any thread, as remove().
+/// Puts these bytes, which are mapped from the file `path`, into the table, which grows as it must. Returns the number
+/// of the entry, for remove(), which does nothing with -1. Any thread, both.
 int add(const void* begin, std::size_t bytes, const std::string& path);
 void remove(int entry) noexcept;
 

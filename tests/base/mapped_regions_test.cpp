@@ -66,6 +66,25 @@ TEST(MappedRegions, TheFileOfAFaultIsKnownToTheOtherThreads) {
   EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
+/// Data in thousands of parts, and some of them closed meanwhile.
+TEST(MappedRegions, ThousandsOfFilesFitAndAPlaceIsUsedAgain) {
+  const CutFile file, other;
+  const int status = status_of([&] {
+    const mapped_regions::Guard guard;
+    for (int i = 0; i < 5000; ++i) mapped_regions::add(other.bytes(), other.size(), other.path());
+    for (const int closed : {4500, 3, 1024}) mapped_regions::remove(closed);
+    for (const int expected : {3, 1024, 4500, 5000}) {
+      if (mapped_regions::add(other.bytes(), other.size(), other.path()) != expected) _exit(6);
+    }
+    mapped_regions::add(file.bytes(), file.size(), file.path());
+    std::thread([&] { file.read(); }).detach();
+    while (mapped_regions::unreadable() == nullptr) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    _exit(mapped_regions::unreadable() == file.path() ? 7 : 8);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
 TEST(MappedRegions, AnyOtherFaultFindsTheHandlerThatWasThere) {
   const CutFile file, other;
   const int status = status_of([&] {
