@@ -34,15 +34,42 @@ TokenAt token_at(const JsonReader& json, std::int64_t tokens) {
   return token;
 }
 
+/// What a side file says, by its text; `data` is a TokenFile, or a TokenPair of one.
+template <typename Data>
+std::optional<DataFacts> facts_in(const std::string& text, const std::string& path, const Data& data) {
+  try {
+    const nlohmann::json parsed = parse_json(text, "data", path, "what is known of token data");
+    const JsonReader json(parsed, "data", path);
+    static_cast<void>(json.integer("format", format, format));
+    const bool same = json.text("fingerprint") == fmt::format("{:016x}", data.fingerprint());
+    const std::int64_t tokens = json.integer("tokens", 0);
+    if (!same || tokens != data.tokens()) {
+      const std::string what = fmt::format("{}: is of other data than {} holds now", path, data.bin_path());
+      if (is_news(what)) log::info("{}; it is not used", what);
+      return std::nullopt;
+    }
+    DataFacts facts{
+        .range = {.smallest = token_at(json.at("smallest"), tokens), .largest = token_at(json.at("largest"), tokens)}};
+    if (json.contains("tokenizer")) facts.tokenizer = tokenizer_identity_of(json.at("tokenizer"));
+    if (json.contains("text_bytes")) facts.text_bytes = json.integer("text_bytes", 0);
+    json.finish();
+    return facts;
+  } catch (const Error& error) {
+    if (is_news(error.what())) log::warning("{}; it is not used", error.what());
+    return std::nullopt;
+  }
+}
+
 /// What is known of all parts together, where it is of each.
 std::optional<DataFacts> facts_of_parts(const TokenFile& file) {
   DataFacts all{.text_bytes = 0};
   std::int64_t before = 0;
   std::string first;
   for (const TokenPair& pair : file.pairs()) {
-    const TokenFile part(pair.prefix());
-    if (part.tokens() == 0) continue;
-    const auto facts = read_data_facts(data_facts_path(pair.prefix()), part);
+    if (pair.tokens() == 0) continue;
+    const std::string path = data_facts_path(pair.prefix());
+    const std::optional<std::string> text = read_text_file(path);
+    const auto facts = text ? facts_in(*text, path, pair) : std::nullopt;
     if (!facts) return std::nullopt;
     TokenRange range = facts->range;
     range.smallest.position += before;
@@ -57,7 +84,7 @@ std::optional<DataFacts> facts_of_parts(const TokenFile& file) {
     }
     all.text_bytes =
         all.text_bytes && facts->text_bytes ? std::optional(*all.text_bytes + *facts->text_bytes) : std::nullopt;
-    before += part.tokens();
+    before += pair.tokens();
   }
   return all;
 }
@@ -84,28 +111,7 @@ std::optional<DataFacts> read_data_facts(const std::string& path, const TokenFil
   if (file.tokens() == 0) return std::nullopt;
   // Parts that lie beside each other know each of itself, unless someone has remembered the whole.
   if (!text && file.pairs().size() > 1 && path == data_facts_path(file.prefix())) return facts_of_parts(file);
-  if (!text) return std::nullopt;
-  try {
-    const nlohmann::json parsed = parse_json(*text, "data", path, "what is known of token data");
-    const JsonReader json(parsed, "data", path);
-    static_cast<void>(json.integer("format", format, format));
-    const bool same = json.text("fingerprint") == fmt::format("{:016x}", file.fingerprint());
-    const std::int64_t tokens = json.integer("tokens", 0);
-    if (!same || tokens != file.tokens()) {
-      const std::string what = fmt::format("{}: is of other data than {} holds now", path, file.bin_path());
-      if (is_news(what)) log::info("{}; it is not used", what);
-      return std::nullopt;
-    }
-    DataFacts facts{
-        .range = {.smallest = token_at(json.at("smallest"), tokens), .largest = token_at(json.at("largest"), tokens)}};
-    if (json.contains("tokenizer")) facts.tokenizer = tokenizer_identity_of(json.at("tokenizer"));
-    if (json.contains("text_bytes")) facts.text_bytes = json.integer("text_bytes", 0);
-    json.finish();
-    return facts;
-  } catch (const Error& error) {
-    if (is_news(error.what())) log::warning("{}; it is not used", error.what());
-    return std::nullopt;
-  }
+  return text ? facts_in(*text, path, file) : std::nullopt;
 }
 
 bool write_data_facts(const std::string& path, const TokenFile& file, const DataFacts& facts) {

@@ -8,6 +8,7 @@
 #include <set>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "src/base/error.h"
 
@@ -43,6 +44,12 @@ std::map<std::int64_t, std::set<std::int64_t>> parts_beside(const fs::path& pref
   return parts;
 }
 
+std::vector<TokenPair> open_pairs(const std::string& path) {
+  std::vector<TokenPair> pairs;
+  for (const std::string& prefix : token_prefixes(path)) pairs.emplace_back(prefix);
+  return pairs;
+}
+
 }  // namespace
 
 std::array<std::string, 2> token_file_paths(const std::string& path) {
@@ -72,9 +79,11 @@ std::vector<std::string> token_prefixes(const std::string& path) {
   return prefixes;
 }
 
-TokenFile::TokenFile(const std::string& path) : prefix_(token_prefix_of(path)) {
-  for (const std::string& prefix : token_prefixes(path)) {
-    const TokenPair& pair = pairs_.emplace_back(prefix);
+TokenFile::TokenFile(const std::string& path) : TokenFile(path, open_pairs(path)) {}
+
+TokenFile::TokenFile(const std::string& path, std::vector<TokenPair> pairs)
+    : prefix_(token_prefix_of(path)), pairs_(std::move(pairs)) {
+  for (const TokenPair& pair : pairs_) {
     if (pair.type() != type()) {
       throw usage_error("data", "{} has {} tokens, {} has {}; expected parts of one data set", pair.bin_path(),
                         name_of(pair.type()), pairs_.front().bin_path(), name_of(type()));

@@ -18,6 +18,8 @@ class TokenFile {
   /// `path` is PREFIX, PREFIX.bin or PREFIX.idx. Usage errors for files that are missing or damaged, and for parts of
   /// which one is missing, or that are stored in several token types.
   explicit TokenFile(const std::string& path);
+  /// Of pairs that are known already: those of token_prefixes(path), in their order. Usage error as above.
+  TokenFile(const std::string& path, std::vector<TokenPair> pairs);
 
   std::int64_t tokens() const { return tokens_before_.back(); }
   std::int64_t sequences() const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/base/error.h"
@@ -34,24 +35,24 @@ std::int64_t widen(const std::uint8_t* from, std::span<std::int32_t> out, std::i
   return bad - out.begin();
 }
 
-}  // namespace
+/// Sequences, or documents, between two calls of whoever hears of progress.
+constexpr std::int64_t told_each = 65536;
 
-std::string token_prefix_of(const std::string& path) {
-  for (const std::string_view suffix : {".bin", ".idx"}) {
-    if (path.ends_with(suffix)) return path.substr(0, path.size() - suffix.size());
+constexpr const char* another_file = "not the file that was validated when the run began";
+
+/// What fails when a file is opened late is no mistake of whoever started the run, whose start has seen the file: the
+/// next start will find out.
+template <typename Open>
+auto in_the_run(const Open& open) {
+  try {
+    return open();
+  } catch (const Error& error) {
+    throw Error(ExitCode::internal, error.what());
   }
-  return path;
 }
 
-TokenPair::TokenPair(const std::string& path) : prefix_(token_prefix_of(path)), idx_(idx_path()), bin_(bin_path()) {
-  read_header();
-  check_sequences();
-  check_documents();
-}
-
-void TokenPair::read_header() {
-  const auto bytes = idx_.bytes();
-  const std::string path = idx_path();
+/// All but the length of the .bin file, of which the header says nothing.
+PairFacts facts_in_header(std::span<const std::uint8_t> bytes, const std::string& path) {
   const auto size = static_cast<std::int64_t>(bytes.size());
   if (size < megatron_index::header_bytes) {
     throw usage_error("data", "{}: {} bytes is too short for the header of {} bytes; the file is truncated", path, size,
@@ -64,7 +65,7 @@ void TokenPair::read_header() {
   if (version != megatron_index::version) {
     throw usage_error("data", "{}: index version {}; expected {}", path, version, megatron_index::version);
   }
-  type_ = token_type_of(bytes[17], path);
+  const TokenType type = token_type_of(bytes[17], path);
   const auto sequences = load_unaligned<std::uint64_t>(bytes.data() + 18);
   const auto boundaries = load_unaligned<std::uint64_t>(bytes.data() + 26);
   const auto entries = static_cast<std::uint64_t>(size - megatron_index::header_bytes);
@@ -77,15 +78,82 @@ void TokenPair::read_header() {
                       path, size, sequences, boundaries);
   }
   if (boundaries == 0) throw usage_error("data", "{}: 0 document boundaries; expected documents + 1", path);
-  sequences_ = static_cast<std::int64_t>(sequences);
-  documents_ = static_cast<std::int64_t>(boundaries) - 1;
+  return {.type = type,
+          .sequences = static_cast<std::int64_t>(sequences),
+          .documents = static_cast<std::int64_t>(boundaries) - 1};
 }
 
-void TokenPair::check_sequences() const {
+}  // namespace
+
+std::string token_prefix_of(const std::string& path) {
+  for (const std::string_view suffix : {".bin", ".idx"}) {
+    if (path.ends_with(suffix)) return path.substr(0, path.size() - suffix.size());
+  }
+  return path;
+}
+
+std::span<const std::uint8_t> TokenPair::LateFile::bytes(const std::string& path,
+                                                         const std::function<void(const MappedFile&)>& check) {
+  const std::lock_guard lock(mutex_);
+  if (open_.load(std::memory_order_relaxed) == nullptr) {
+    file_.reset();
+    file_.emplace(path);
+    check(*file_);
+    open_.store(&*file_, std::memory_order_release);
+  }
+  return file_->bytes();
+}
+
+TokenPair::TokenPair(const std::string& path, const std::function<void(std::int64_t)>& progress)
+    : prefix_(token_prefix_of(path)), late_(std::make_unique<Late>()) {
+  late_->idx.bytes(idx_path(), [&](const MappedFile& file) { facts_ = facts_in_header(file.bytes(), idx_path()); });
+  facts_.bin_bytes = static_cast<std::int64_t>(late_->bin.bytes(bin_path(), [](const MappedFile&) {}).size());
+  check_sequences(progress);
+  check_documents(progress);
+}
+
+TokenPair::TokenPair(std::string prefix, const PairFacts& facts)
+    : prefix_(std::move(prefix)), facts_(facts), late_(std::make_unique<Late>()) {
+  late_->fingerprint = facts.fingerprint;
+}
+
+PairFacts TokenPair::facts() const {
+  PairFacts facts = facts_;
+  facts.fingerprint = fingerprint();
+  return facts;
+}
+
+std::span<const std::uint8_t> TokenPair::idx() const {
+  if (const MappedFile* open = late_->idx.open()) return open->bytes();  // for each document anew
+  return in_the_run([&] {
+    return late_->idx.bytes(idx_path(), [&](const MappedFile& file) {
+      const PairFacts here = facts_in_header(file.bytes(), idx_path());
+      const PairFacts& then = facts_;
+      if (here.type == then.type && here.sequences == then.sequences && here.documents == then.documents) return;
+      throw internal_error("data", "{}: {} sequences, {} documents of {}, where the run found {}, {} of {}; it is {}",
+                           idx_path(), here.sequences, here.documents, name_of(here.type), then.sequences,
+                           then.documents, name_of(then.type), another_file);
+    });
+  });
+}
+
+std::span<const std::uint8_t> TokenPair::bin() const {
+  if (const MappedFile* open = late_->bin.open()) return open->bytes();
+  return in_the_run([&] {
+    return late_->bin.bytes(bin_path(), [&](const MappedFile& file) {
+      if (static_cast<std::int64_t>(file.bytes().size()) == facts_.bin_bytes) return;
+      throw internal_error("data", "{}: {} bytes, where the run found {}; it is {}", bin_path(), file.bytes().size(),
+                           facts_.bin_bytes, another_file);
+    });
+  });
+}
+
+void TokenPair::check_sequences(const std::function<void(std::int64_t)>& progress) const {
   const std::string path = idx_path();
-  const auto length = static_cast<std::int64_t>(bin_.bytes().size());
+  const std::int64_t length = facts_.bin_bytes;
   std::int64_t offset = 0;
-  for (std::int64_t i = 0; i < sequences_ && offset <= length; ++i) {
+  for (std::int64_t i = 0; i < sequences() && offset <= length; ++i) {
+    if (progress && i % told_each == 0) progress(12 * told_each);
     const std::int64_t tokens_here = size_at(i);
     if (tokens_here < 0) throw usage_error("data", "{}: sequence {} has {} tokens", path, i, tokens_here);
     if (offset_at(i) != offset) {
@@ -93,51 +161,54 @@ void TokenPair::check_sequences() const {
                         "{}: sequence {} begins at byte {} of the .bin file; expected {}, the end of the one before",
                         path, i, offset_at(i), offset);
     }
-    offset += tokens_here * size_of(type_);
+    offset += tokens_here * size_of(type());
   }
   if (offset != length) {
     throw usage_error("data", "{} has {} bytes; expected {}{} from the {} {} tokens in {}", bin_path(), length,
-                      offset > length ? "at least " : "", offset, offset / size_of(type_), name_of(type_), path);
+                      offset > length ? "at least " : "", offset, offset / size_of(type()), name_of(type()), path);
   }
 }
 
-void TokenPair::check_documents() const {
+void TokenPair::check_documents(const std::function<void(std::int64_t)>& progress) const {
   const std::string path = idx_path();
   if (document_start_at(0) != 0) {
     throw usage_error("data", "{}: the first document begins at sequence {}; expected 0", path, document_start_at(0));
   }
-  for (std::int64_t i = 0; i < documents_; ++i) {
+  for (std::int64_t i = 0; i < documents(); ++i) {
+    if (progress && i % told_each == 0) progress(8 * told_each);
     if (document_start_at(i + 1) < document_start_at(i)) {
       throw usage_error("data", "{}: document {} ends at sequence {}, before its beginning at {}", path, i,
                         document_start_at(i + 1), document_start_at(i));
     }
   }
-  if (document_start_at(documents_) != sequences_) {
+  if (document_start_at(documents()) != sequences()) {
     throw usage_error("data", "{}: the last document ends at sequence {}; expected {}, the number of sequences", path,
-                      document_start_at(documents_), sequences_);
+                      document_start_at(documents()), sequences());
   }
 }
 
 std::int64_t TokenPair::size_at(std::int64_t sequence) const {
-  return load_unaligned<std::int32_t>(idx_.bytes().data() + megatron_index::header_bytes + sequence * 4);
+  return load_unaligned<std::int32_t>(idx().data() + megatron_index::header_bytes + sequence * 4);
 }
 
 std::int64_t TokenPair::offset_at(std::int64_t sequence) const {
-  return load_unaligned<std::int64_t>(idx_.bytes().data() + megatron_index::header_bytes + sequences_ * 4 +
-                                      sequence * 8);
+  return load_unaligned<std::int64_t>(idx().data() + megatron_index::header_bytes + sequences() * 4 + sequence * 8);
 }
 
 std::int64_t TokenPair::document_start_at(std::int64_t document) const {
-  return load_unaligned<std::int64_t>(idx_.bytes().data() + megatron_index::header_bytes + sequences_ * 12 +
-                                      document * 8);
+  return load_unaligned<std::int64_t>(idx().data() + megatron_index::header_bytes + sequences() * 12 + document * 8);
 }
 
 std::int64_t TokenPair::document_begin(std::int64_t document) const {
-  if (document < 0 || document > documents_) {
-    throw internal_error("data", "{}: document {} of {}", prefix_, document, documents_);
+  if (document < 0 || document > documents()) {
+    throw internal_error("data", "{}: document {} of {}", prefix_, document, documents());
   }
   const std::int64_t sequence = document_start_at(document);
-  return sequence == sequences_ ? tokens() : offset_at(sequence) / size_of(type_);
+  if (sequence < 0 || sequence > sequences()) {  // validated by another process, which has seen another file
+    throw internal_error("data", "{}: document {} begins at sequence {} of {}; it is {}", idx_path(), document,
+                         sequence, sequences(), another_file);
+  }
+  return sequence == sequences() ? tokens() : offset_at(sequence) / size_of(type());
 }
 
 std::int64_t TokenPair::document_tokens(std::int64_t document) const {
@@ -150,10 +221,10 @@ void TokenPair::read(std::int64_t position, std::span<std::int32_t> out, std::in
   if (position < 0 || count > tokens() || position > tokens() - count) {
     throw internal_error("data", "{}: tokens [{}, {}) of {}", bin_path(), position, position + count, tokens());
   }
-  const std::uint8_t* from = bin_.bytes().data() + position * size_of(type_);
-  const std::int64_t bad = type_ == TokenType::u8    ? widen<std::uint8_t>(from, out, vocab_size)
-                           : type_ == TokenType::u16 ? widen<std::uint16_t>(from, out, vocab_size)
-                                                     : widen<std::int32_t>(from, out, vocab_size);
+  const std::uint8_t* from = bin().data() + position * size_of(type());
+  const std::int64_t bad = type() == TokenType::u8    ? widen<std::uint8_t>(from, out, vocab_size)
+                           : type() == TokenType::u16 ? widen<std::uint16_t>(from, out, vocab_size)
+                                                      : widen<std::int32_t>(from, out, vocab_size);
   if (bad >= 0) {
     throw usage_error("data", "{}: token id {} at position {} is not below vocab_size {}", bin_path(),
                       out[static_cast<std::size_t>(bad)], position + bad, vocab_size);
@@ -161,12 +232,17 @@ void TokenPair::read(std::int64_t position, std::span<std::int32_t> out, std::in
 }
 
 std::uint64_t TokenPair::fingerprint() const {
+  const std::lock_guard lock(late_->mutex);
+  if (!late_->fingerprint) late_->fingerprint = make_fingerprint();
+  return *late_->fingerprint;
+}
+
+std::uint64_t TokenPair::make_fingerprint() const {
   constexpr std::int64_t block = 64 << 10;
   constexpr std::int64_t blocks = 64;
-  const auto tokens_bytes = bin_.bytes();
+  const auto index = idx(), tokens_bytes = bin();
   const auto length = static_cast<std::int64_t>(tokens_bytes.size());
-  std::vector<std::uint64_t> parts = {XXH3_64bits(idx_.bytes().data(), idx_.bytes().size()),
-                                      static_cast<std::uint64_t>(length)};
+  std::vector<std::uint64_t> parts = {XXH3_64bits(index.data(), index.size()), static_cast<std::uint64_t>(length)};
   if (length <= block * blocks) {
     parts.push_back(XXH3_64bits(tokens_bytes.data(), tokens_bytes.size()));
   } else {
