@@ -22,7 +22,11 @@ void look_together(Communicator& hosts, const std::function<void()>& look);
 /// else that it throws comes out on rank 0 while the others wait.
 void look_by_first(Communicator& hosts, const std::function<void()>& look);
 
-/// What is there for one host has to be there for all, and readable. A path that none has is nobody's error here.
+/// Says whether this rank is the first of its node, which looks for all of it: what one rank sees there the others see.
+bool looks_for_node(Communicator& hosts);
+
+/// What is there for one host has to be there for all, and readable. A path that none has is nobody's error here. One
+/// rank of each node looks, at each path once and by one opening. All ranks pass the same paths.
 void expect_same_files(const std::vector<std::string>& paths, Communicator& hosts);
 
 }  // namespace octet::files

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <string_view>
+#include <utility>
 
 #include "src/base/error.h"
 #include "src/base/round_up.h"
@@ -38,28 +40,39 @@ bool is_first(const std::vector<std::int32_t>& begin, std::int64_t token) {
   return begin[static_cast<std::size_t>(token)] == token;
 }
 
-/// What is wrong with a file is told with the option that names it, and with the place where that is set.
-TokenFile open_source(const DataSource& source, const std::string& origin) {
-  try {
-    return TokenFile(source.path);
-  } catch (const Error& error) {
-    std::string_view text = error.what();
-    constexpr std::string_view room = "[data] ";
-    if (text.starts_with(room)) text.remove_prefix(room.size());
-    throw Error(error.code(),
-                fmt::format("{}{}data.train: {} (docs/problems.md, \"The data cannot be read\")", room,
-                            origin.empty() ? "" : origin + ": ", text),
-                error.agreed());
+std::vector<TokenFile> open_files(const std::vector<DataSource>& sources, const SamplerConfig& config) {
+  check(config);
+  check_mixture({.train = sources, .changes = config.changes, .history = config.history});
+  std::vector<TokenFile> files;
+  for (const DataSource& source : sources) {
+    try {
+      files.emplace_back(source.path);
+    } catch (const Error& error) {
+      throw error_of_data_train(error, config.origin);
+    }
   }
+  return files;
 }
 
 }  // namespace
 
+Error error_of_data_train(const Error& error, const std::string& origin) {
+  std::string_view text = error.what();
+  constexpr std::string_view room = "[data] ";
+  if (text.starts_with(room)) text.remove_prefix(room.size());
+  return {error.code(),
+          fmt::format("{}{}data.train: {} (docs/problems.md, \"The data cannot be read\")", room,
+                      origin.empty() ? "" : origin + ": ", text),
+          error.agreed()};
+}
+
 Sampler::Sampler(const std::vector<DataSource>& sources, const SamplerConfig& config)
-    : sources_(sources), config_(config) {
+    : Sampler(sources, open_files(sources, config), config) {}
+
+Sampler::Sampler(const std::vector<DataSource>& sources, std::vector<TokenFile> files, const SamplerConfig& config)
+    : sources_(sources), config_(config), files_(std::move(files)) {
   check(config_);
   check_mixture(data());
-  for (const DataSource& source : sources_) files_.push_back(open_source(source, config_.origin));
   make_order();
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "src/base/error.h"
 #include "src/data/batches.h"
 #include "src/data/data_config.h"
 #include "src/data/sample_order.h"
@@ -34,6 +35,8 @@ class Sampler final : public Batches {
   /// Usage errors for missing or damaged files, weights and changes that are no mixture (check_mixture), a source
   /// without a window, and a source whose training windows are fewer than its share of one global batch in any stage.
   Sampler(const std::vector<DataSource>& sources, const SamplerConfig& config);
+  /// Of files that are open already, one for each source, in their order; errors as above.
+  Sampler(const std::vector<DataSource>& sources, std::vector<TokenFile> files, const SamplerConfig& config);
 
   std::int64_t micro_batches(const BatchLayout& layout) const override;
   void train_batch(std::int64_t step, const BatchLayout& layout, std::int64_t m, Batch& batch) const override;
@@ -75,6 +78,9 @@ class Sampler final : public Batches {
   std::vector<TokenFile> files_;
   std::unique_ptr<const SampleOrder> order_;
 };
+
+/// What is wrong with a file, told with the option that names it, and with the place `origin` where that is set.
+Error error_of_data_train(const Error& error, const std::string& origin);
 
 /// Windows of seq_len + 1 tokens with stride seq_len.
 constexpr std::int64_t windows_of(std::int64_t tokens, std::int64_t seq_len) {

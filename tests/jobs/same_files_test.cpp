@@ -1,5 +1,6 @@
 // A host on which a mount is missing: files that others see are not there. Rank 1, or rank 0, runs in another folder,
-// from which the relative paths lead nowhere; both are on one host, so that it counts as the file system.
+// from which the relative paths lead nowhere, and takes itself for one of another node, by Slurm's variables: one rank
+// of a node looks for all of it.
 #include <set>
 
 #include "tests/jobs/saved.h"
@@ -13,7 +14,8 @@ namespace fs = std::filesystem;
 CommandResult train_with_lost(int rank, const std::string& arguments) {
   fs::create_directories(workplace() / "elsewhere");
   const std::string plain = fmt::format("{} {}/run.yaml {}", octet_train, workplace().path(), arguments);
-  const std::string lost = fmt::format("-n 1 env -C {}/elsewhere {}", workplace().path(), plain);
+  const std::string lost = fmt::format(
+      "-n 1 env -u MPI_LOCALNRANKS -C {}/elsewhere SLURM_STEP_ID=0 SLURMD_NODENAME=lost {}", workplace().path(), plain);
   const std::string here = "-n 1 " + plain;
   return in_workplace(fmt::format("mpiexec {} : {}", rank == 0 ? lost : here, rank == 0 ? here : lost));
 }
@@ -25,8 +27,8 @@ TEST(SameFiles, ARunDirectoryThatOneHostDoesNotHave) {
   for (const int rank : {0, 1}) {
     SCOPED_TRACE(rank);
     const CommandResult r = train_with_lost(rank, "--train.steps 4 --run.dir " + run.directory + " " + data);
-    EXPECT_EQ(r.exit_code, 70) << r.all();
-    EXPECT_HAS(r.err, "[files] cannot read " + run.directory);
+    EXPECT_EQ(r.exit_code, 76) << r.all();
+    EXPECT_HAS(r.err, "[files] leave out hosts lost: cannot read " + run.directory);
     EXPECT_HAS(r.err, "is not there, where others see it");
     EXPECT_FALSE(fs::exists(workplace() / "elsewhere/runs")) << "nothing is begun in its place";
     EXPECT_EQ(steps_of(run), std::vector<std::int64_t>{2});
@@ -37,8 +39,9 @@ TEST(SameFiles, DataThatOneHostDoesNotHave) {
   const std::string directory = fmt::format("{}/{}", workplace().path(), new_run_directory());
   for (const int rank : {0, 1}) {
     const CommandResult r = train_with_lost(rank, "--run.dir " + directory);
-    EXPECT_EQ(r.exit_code, 70) << r.all();
-    EXPECT_HAS(r.err, "cannot read data/text.bin on 1 of 1 host(s): is not there, where others see it");
+    EXPECT_EQ(r.exit_code, 76) << r.all();
+    EXPECT_HAS(r.err,
+               "leave out hosts lost: cannot read data/text.bin on 1 of 2 host(s): is not there, where others see");
   }
 }
 
@@ -74,8 +77,8 @@ TEST(SameFiles, CheckpointsThatOneHostDoesNotSeeKeepTheirNames) {
   const auto expect_refused = [&](int rank, const std::string& path, const std::string& folder) {
     SCOPED_TRACE(fmt::format("rank {} without {}", rank, path));
     const CommandResult r = train_with_lost(rank, "--train.steps 4 --run.dir " + directory + " " + data);
-    EXPECT_EQ(r.exit_code, 70) << r.all();
-    EXPECT_HAS(r.err, "[files] cannot read " + path);
+    EXPECT_EQ(r.exit_code, 76) << r.all();
+    EXPECT_HAS(r.err, "[files] leave out hosts lost: cannot read " + path);
     EXPECT_EQ(r.err.find("DAMAGED"), std::string::npos) << r.err;
     EXPECT_EQ(names_in(folder), names);
   };

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -10,10 +11,8 @@
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
 #include "src/base/seconds_since.h"
-#include "src/comm/look_together.h"
 #include "src/comm/reductions.h"
 #include "src/comm/watchdog.h"
-#include "src/data/token_file.h"
 #include "src/model/step_costs.h"
 #include "src/train/health/device_health.h"
 #include "src/train/options/option_texts.h"
@@ -26,6 +25,7 @@
 #include "src/train/run/shared_warnings.h"
 #include "src/train/run/wall_clock.h"
 #include "src/train/start/library_plans.h"
+#include "src/train/start/open_data.h"
 #include "src/train/start/resume.h"
 #include "src/train/start/token_ranges.h"
 #include "src/train/start/tokenizer_record.h"
@@ -50,16 +50,6 @@ void write_bindings(const RunEnvironment& environment) {
   if (!replace_file(path, environment.bindings)) {
     log::warning("{}: cannot be written: {}", path, std::strerror(errno));
   }
-}
-
-std::vector<std::string> token_files(const DataConfig& data) {
-  std::vector<std::string> paths;
-  for (const DataSource& source : data.train) {
-    for (const std::string& prefix : token_prefixes(source.path)) {
-      for (std::string& path : token_file_paths(prefix)) paths.push_back(std::move(path));
-    }
-  }
-  return paths;
 }
 
 /// config.yaml, with the init.from of the checkpoint that the run goes on from.
@@ -159,10 +149,11 @@ int run_training(const RunConfig& configured, const RunEnvironment& environment,
   std::optional<Trainer> trainer;
   // train() reports what fails in its steps by itself, while log, checkpoints and profiler still stand.
   return run_reporting_failure(environment.failure_context(), [&] {
-    files::expect_same_files(token_files(config.data), environment.control);
+    std::unique_ptr<Sampler> sampler = open_data(config, environment.control);
     choose_library_plans(config, environment);  // while the device's memory is free
     const auto begin = std::chrono::steady_clock::now();
-    trainer.emplace(config, environment.mesh, environment.control, environment.stream, environment.traces.gemms);
+    trainer.emplace(config, std::move(sampler), environment.mesh, environment.control, environment.stream,
+                    environment.traces.gemms);
     environment.stream.synchronize();  // the weights are made there
     log::info("buffers taken and weights made in {:.2f} s", seconds_since(begin));
     const DataIdentity identity = identify_data(trainer->sampler(), environment.control);

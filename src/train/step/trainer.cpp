@@ -1,5 +1,7 @@
 #include "src/train/step/trainer.h"
 
+#include <utility>
+
 #include "src/base/log.h"
 #include "src/comm/reductions.h"
 #include "src/optim/schedule.h"
@@ -19,8 +21,12 @@ std::int64_t validation_batches(const RunConfig& c, const Batches& batches) {
 }  // namespace
 
 Trainer::Trainer(const RunConfig& config, Mesh& mesh, Communicator& control, Stream& stream, GemmTrace* gemms)
-    : Trainer(config, std::make_unique<Sampler>(config.data.train, sampler_config(config)), nullptr, mesh, control,
-              stream, gemms) {}
+    : Trainer(config, std::make_unique<Sampler>(config.data.train, sampler_config(config)), mesh, control, stream,
+              gemms) {}
+
+Trainer::Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, Mesh& mesh, Communicator& control,
+                 Stream& stream, GemmTrace* gemms)
+    : Trainer(config, std::move(sampler), nullptr, mesh, control, stream, gemms) {}
 
 Trainer::Trainer(const RunConfig& config, const Batches& batches, Mesh& mesh, Communicator& control, Stream& stream,
                  GemmTrace* gemms)

@@ -44,6 +44,9 @@ class Trainer {
  public:
   /// Collective. Makes the initial weights from run.seed. `control`: the hosts of all ranks (src/comm/host_exchange.h).
   Trainer(const RunConfig& config, Mesh& mesh, Communicator& control, Stream& stream, GemmTrace* gemms);
+  /// The same with a sampler that is made already (src/train/start/open_data.h).
+  Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, Mesh& mesh, Communicator& control, Stream& stream,
+          GemmTrace* gemms);
   /// Trains with other batches than those of the configuration's data.
   Trainer(const RunConfig& config, const Batches& batches, Mesh& mesh, Communicator& control, Stream& stream,
           GemmTrace* gemms);
