@@ -1,6 +1,9 @@
 #include "src/data/batches.h"
 
+#include <algorithm>
+
 #include "src/base/error.h"
+#include "src/base/round_up.h"
 
 namespace octet {
 
@@ -28,6 +31,11 @@ std::int64_t DryBatches::micro_batches(const BatchLayout& layout) const {
 
 void DryBatches::train_batch(std::int64_t, const BatchLayout& layout, std::int64_t, Batch& batch) const {
   batch.resize(layout.micro_batch, seq_len_);
+}
+
+StepWork DryBatches::step_work(std::int64_t, const WorkShare& share) const {
+  const std::int64_t samples = ceil_div(std::max<std::int64_t>(global_batch_ - share.first, 0), share.every);
+  return {samples * seq_len_, samples * seq_len_ * seq_len_};
 }
 
 void DryBatches::validation_batch(std::int64_t, const BatchLayout& layout, std::int64_t, Batch& batch) const {

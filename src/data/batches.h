@@ -32,6 +32,19 @@ struct StepWork {
   std::int64_t targets = 0;  ///< tokens that count towards the loss
   std::int64_t pairs_of_tokens =
       0;  ///< the sum of the squares of the documents' lengths; attention's work grows with it
+
+  StepWork& operator+=(const StepWork& other) {
+    targets += other.targets;
+    pairs_of_tokens += other.pairs_of_tokens;
+    return *this;
+  }
+  bool operator==(const StepWork&) const = default;
+};
+
+/// Samples `first`, first + `every` and so on of a global batch; by default all of them.
+struct WorkShare {
+  std::int64_t first = 0;
+  std::int64_t every = 1;
 };
 
 /// Where a trainer's batches come from: a run's Sampler, or nowhere (DryBatches).
@@ -45,8 +58,12 @@ class Batches {
   /// that is not in the vocabulary.
   virtual void train_batch(std::int64_t step, const BatchLayout& layout, std::int64_t m, Batch& batch) const = 0;
 
-  /// Of global batch `step`; every rank finds the same without communication.
-  virtual StepWork step_work(std::int64_t step) const = 0;
+  /// Says whether the work of every step is the same.
+  virtual bool has_equal_steps() const = 0;
+  /// Of those samples of global batch `step`, any step from 0 on. With document masks it looks each of them up in the
+  /// index of its file, about 4 us a sample, so that the ranks share it (src/train/step/step_works.h).
+  virtual StepWork step_work(std::int64_t step, const WorkShare& share) const = 0;
+  StepWork step_work(std::int64_t step) const { return step_work(step, WorkShare{}); }
 
   /// Global batches that hold the validation split; the last is padded. Usage error when the split is empty.
   virtual std::int64_t validation_batches() const = 0;
@@ -64,9 +81,9 @@ class DryBatches final : public Batches {
 
   std::int64_t micro_batches(const BatchLayout& layout) const override;
   void train_batch(std::int64_t step, const BatchLayout& layout, std::int64_t m, Batch& batch) const override;
-  StepWork step_work(std::int64_t) const override {
-    return {global_batch_ * seq_len_, global_batch_ * seq_len_ * seq_len_};
-  }
+  bool has_equal_steps() const override { return true; }
+  using Batches::step_work;
+  StepWork step_work(std::int64_t step, const WorkShare& share) const override;
   std::int64_t validation_batches() const override { return 1; }
   void validation_batch(std::int64_t index, const BatchLayout& layout, std::int64_t m, Batch& batch) const override;
   std::int64_t validation_targets(std::int64_t batches) const override { return batches * global_batch_ * seq_len_; }

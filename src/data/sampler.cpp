@@ -160,14 +160,12 @@ StepWork Sampler::work_of(const Sample& sample, std::vector<std::int32_t>& scrat
   return work;
 }
 
-StepWork Sampler::step_work(std::int64_t step) const {
-  if (!config_.document_mask) return DryBatches(config_.global_batch, config_.seq_len).step_work(step);
+StepWork Sampler::step_work(std::int64_t step, const WorkShare& share) const {
+  if (!config_.document_mask) return DryBatches(config_.global_batch, config_.seq_len).step_work(step, share);
   StepWork sum;
   std::vector<std::int32_t> scratch;
-  for (std::int64_t i = 0; i < config_.global_batch; ++i) {
-    const StepWork work = work_of(order_->train(step * config_.global_batch + i), scratch);
-    sum.targets += work.targets;
-    sum.pairs_of_tokens += work.pairs_of_tokens;
+  for (std::int64_t i = share.first; i < config_.global_batch; i += share.every) {
+    sum += work_of(order_->train(step * config_.global_batch + i), scratch);
   }
   return sum;
 }

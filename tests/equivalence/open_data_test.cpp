@@ -7,6 +7,7 @@
 #include "src/comm/host_exchange.h"
 #include "src/comm/look_together.h"
 #include "src/train/step/run_settings.h"
+#include "src/train/step/step_works.h"
 #include "tests/equivalence/trainer_test.h"
 #include "tests/support/expect_has.h"
 
@@ -118,6 +119,36 @@ TEST_F(OpenData, TheRanksOfANodeLookOnce) {
   std::filesystem::current_path(looks ? folder_ : before);
   EXPECT_NO_THROW(files::expect_same_files({"data.idx", "data.bin", "nobody has this"}, *world_));
   std::filesystem::current_path(before);
+}
+
+TEST_F(OpenData, TheWorkOfStepsIsTheSameToTheLastPairHoweverManyRanksSumIt) {
+  config_.data.document_mask = true;
+  for (const bool on_first : {true, false}) {
+    config_.data.loss_on_first = on_first;
+    const auto sampler = open_data(config_, *world_);
+    StepWorks works(*sampler, *world_);
+    for (const std::int64_t step : {0, 1, 2, 15, 16, 40, 39, 41, 7}) {
+      EXPECT_EQ(works.of(step), sampler->step_work(step)) << step;
+    }
+  }
+  config_.data.document_mask = false;
+  const auto sampler = open_data(config_, *world_);
+  EXPECT_EQ(StepWorks(*sampler, *world_).of(3), (StepWork{batch * seq, batch * seq * seq}));
+}
+
+TEST_F(OpenData, SharesOfAStepsWorkAddUp) {
+  config_.data.document_mask = true;
+  const Sampler masked(config_.data.train, sampler_config(config_));
+  const DryBatches equal(batch, seq);
+  for (const Batches* batches : {static_cast<const Batches*>(&masked), static_cast<const Batches*>(&equal)}) {
+    for (const std::int64_t ranks : {1, 5, 12, 17}) {
+      StepWork sum;
+      for (std::int64_t rank = 0; rank < ranks; ++rank) {
+        sum += batches->step_work(4, {.first = rank, .every = ranks});
+      }
+      EXPECT_EQ(sum, batches->step_work(4)) << ranks;
+    }
+  }
 }
 
 }  // namespace

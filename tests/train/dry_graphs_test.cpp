@@ -44,7 +44,8 @@ class BatchesOfDocuments final : public Batches {
     dry_.train_batch(step, layout, m, batch);
     put_documents(length_(step, m), batch);
   }
-  StepWork step_work(std::int64_t step) const override { return dry_.step_work(step); }
+  bool has_equal_steps() const override { return dry_.has_equal_steps(); }
+  StepWork step_work(std::int64_t step, const WorkShare& share) const override { return dry_.step_work(step, share); }
   std::int64_t validation_batches() const override { return dry_.validation_batches(); }
   void validation_batch(std::int64_t index, const BatchLayout& layout, std::int64_t m, Batch& batch) const override {
     dry_.validation_batch(index, layout, m, batch);

@@ -42,6 +42,7 @@ Trainer::Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, cons
       batch_layout_{mesh.dp().rank(), mesh.dp().size(), config.train.micro_batch},
       sampler_(std::move(sampler)),
       batches_(batches == nullptr ? *sampler_ : *batches),
+      step_works_(batches_, control),
       validation_batches_(validation_batches(config, batches_)),
       pipeline_plan_(pipeline_plan(config, mesh.shape(), mesh.coordinates().pp)),
       fsdp_(fsdp_options(config, mesh.fsdp().size())),
@@ -69,7 +70,7 @@ void Trainer::launch(std::int64_t step) {
   StepResult result;
   result.step = step;
   result.lr = learning_rate(config_.schedule, config_.optimizer.lr, step, config_.train.steps);
-  result.work = batches_.step_work(step - 1);
+  result.work = step_works_.of(step - 1);
   const float loss_scale = 1.0f / static_cast<float>(std::max<std::int64_t>(result.work.targets, 1));
   model_.begin_step(batches_.micro_batches(batch_layout_), gemms_leave_room_);
   device_.zero(loss_sum(), 4, stream_);
@@ -162,8 +163,8 @@ double Trainer::validate() {
   reader_.take(loss_sum());
   Reading reading = reader_.read();
   clock_.mark(Activity::wait);
-  const std::int64_t targets = batches_.validation_targets(validation_batches_);
-  const double mean = reading.loss_sum / static_cast<double>(std::max<std::int64_t>(targets, 1));
+  if (!validation_targets_) validation_targets_ = batches_.validation_targets(validation_batches_);
+  const double mean = reading.loss_sum / static_cast<double>(std::max<std::int64_t>(*validation_targets_, 1));
   if (!std::isfinite(mean)) {
     for (const auto& f : agree_on_findings(std::move(reading.counts))) {
       if (control_.rank() == 0) {

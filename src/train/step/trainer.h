@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "src/data/sampler.h"
@@ -15,6 +16,7 @@
 #include "src/train/step/pipelined_passes.h"
 #include "src/train/step/sharded_model.h"
 #include "src/train/step/step_clock.h"
+#include "src/train/step/step_works.h"
 #include "src/train/step/update_overlap.h"
 
 namespace octet {
@@ -51,8 +53,8 @@ class Trainer {
   Trainer(const RunConfig& config, const Batches& batches, Mesh& mesh, Communicator& control, Stream& stream,
           GemmTrace* gemms);
 
-  /// Gives the device all work of step `step`, counted from 1, without waiting for it. Collective. Two at most may be
-  /// under way.
+  /// Gives the device all work of step `step`, counted from 1, without waiting for it. Collective, over the hosts too
+  /// where steps differ in their work. Two at most may be under way.
   void launch(std::int64_t step);
   int under_way() const { return static_cast<int>(launched_.size()); }
   /// The result of the oldest step under way; waits for the device. What was not finite is this rank's `counts` alone.
@@ -70,7 +72,11 @@ class Trainer {
   /// The sampler of the configuration's data, where that is used.
   const Sampler& sampler() const { return *sampler_; }
   /// The data of a run that goes on: to be called before its first step.
-  void go_on_with(const DataHistory& history) { sampler_->go_on_with(history); }
+  void go_on_with(const DataHistory& history) {
+    sampler_->go_on_with(history);
+    step_works_.clear();
+    validation_targets_.reset();
+  }
   ShardedModel& model() { return model_; }
   const PassGraphs& graphs() const { return graphs_; }
   /// Says whether the next step's update will be beside the forward pass after it.
@@ -101,7 +107,9 @@ class Trainer {
   BatchLayout batch_layout_;
   std::unique_ptr<Sampler> sampler_;
   const Batches& batches_;
+  StepWorks step_works_;
   std::int64_t validation_batches_ = 0;
+  std::optional<std::int64_t> validation_targets_;  ///< once they have been counted
   PipelinePlan pipeline_plan_;
   FsdpOptions fsdp_;
   ShardedModel model_;
