@@ -22,8 +22,8 @@ void look_together(Communicator& hosts, const std::function<void()>& look);
 /// else that it throws comes out on rank 0 while the others wait.
 void look_by_first(Communicator& hosts, const std::function<void()>& look);
 
-/// Says whether this rank is the first of its node, which looks for all of it. What it sees is taken for what the others
-/// see, as it is but where each rank has mounts of its own.
+/// Says whether this rank is the first of its node, which looks for all of it. What it sees is taken for what the
+/// others see, as it is but where each rank has mounts of its own.
 bool looks_for_node(Communicator& hosts);
 
 /// What is there for one host has to be there for all, and readable. A path that none has is nobody's error here. One
