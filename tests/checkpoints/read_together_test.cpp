@@ -26,6 +26,9 @@ class ReadTogether : public test::SaverTest {
     world_->barrier();
     log::set_identity(0, 1, "");
     fs::current_path(here_);
+    ::unsetenv("SLURM_STEP_ID");
+    ::unsetenv("SLURMD_NODENAME");
+    if (!on_node_.empty()) ::setenv("MPI_LOCALNRANKS", on_node_.c_str(), 1);
   }
 
  protected:
@@ -42,6 +45,10 @@ class ReadTogether : public test::SaverTest {
     fs::current_path(mount_);
     root_ = "checkpoints";
     log::set_identity(rank(), size(), host(rank()));
+    if (const char* ranks = std::getenv("MPI_LOCALNRANKS")) on_node_ = ranks;
+    ::unsetenv("MPI_LOCALNRANKS");
+    ::setenv("SLURM_STEP_ID", "0", 1);  // a node is what Slurm calls one
+    ::setenv("SLURMD_NODENAME", host(rank()).c_str(), 1);
     world_->barrier();
   }
 
@@ -100,6 +107,7 @@ class ReadTogether : public test::SaverTest {
 
   std::string shared_;
   fs::path here_, mount_;
+  std::string on_node_;
 };
 
 TEST_F(ReadTogether, AMountThatIsMissingOnOneHost) {
