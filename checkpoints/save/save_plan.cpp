@@ -189,9 +189,8 @@ class Holders {
     for (std::size_t i = 1; i < all_.size(); ++i) {
       if (compare(all_[i - 1], all_[i]) == 0) expect_same_bytes(all_[i - 1], all_[i]);
     }
-    const auto again = std::ranges::unique(
-        all_, [&](const Holder& a, const Holder& b) { return a.rank == b.rank && compare(a, b) == 0; });
-    all_.erase(again.begin(), again.end());
+    const auto same = [&](const Holder& a, const Holder& b) { return a.rank == b.rank && compare(a, b) == 0; };
+    all_.erase(std::unique(all_.begin(), all_.end(), same), all_.end());
   }
 
   std::vector<Candidate> distinct_pieces() const {

@@ -53,7 +53,9 @@ void end_soon(int exit_code);
 ///   tells: rank 0 at once, the others after a wait that grows with the rank from 1 to 3 s, within which the abort of a
 ///   lower one ends them. A rank that cannot write such a reason, since its own file system is gone, returns only after
 ///   4 s, within which another one can; a usage error is worth no waiting.
-/// - Error (lost_peer) is usually a consequence, so it waits for half a second, within which the cause can speak.
+/// - Error (lost_peer) is usually a consequence, so it waits for half a second, and 20 ms more for each lower rank, up
+/// to
+///   2.5 s, within which the cause can speak.
 /// - Any other is told at once, by each rank that has one.
 void tell_failure(ExitCode code, const std::string& message, bool agreed = false) noexcept;
 

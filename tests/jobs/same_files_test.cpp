@@ -45,6 +45,20 @@ TEST(SameFiles, DataThatOneHostDoesNotHave) {
   }
 }
 
+/// Of one part alone both hosts count as many as there are sources.
+TEST(SameFiles, TheOnlyPartThatOneHostDoesNotHave) {
+  for (const char* ending : {".bin", ".idx"}) {
+    fs::copy(workplace() / ("data/text" + std::string(ending)),
+             workplace() / ("data/single-00001-of-00001" + std::string(ending)));
+  }
+  const std::string directory = fmt::format("{}/{}", workplace().path(), new_run_directory());
+  for (const int rank : {0, 1}) {
+    const CommandResult r = train_with_lost(rank, "--data.train data/single --run.dir " + directory);
+    EXPECT_EQ(r.exit_code, 76) << r.all();
+    EXPECT_HAS(r.err, "leave out hosts lost: cannot read data/single-00001-of-00001.bin on 1 of 2 host(s)");
+  }
+}
+
 TEST(SameFiles, AConfigurationThatOneHostDoesNotHave) {
   fs::create_directories(workplace() / "elsewhere");
   const CommandResult r = in_workplace(fmt::format("mpiexec -n 1 {0} run.yaml : -n 1 env -C {1}/elsewhere {0} run.yaml",

@@ -49,12 +49,12 @@ TEST(SlowRanks, OfEachNodeTheSlowestIsNamedAndOfManyNodesTheFirst) {
   std::vector<RankPace> ranks;
   std::vector<SlowRank> slow;
   for (int r = 0; r < 80; ++r) {  // 8 a node, of which two are slow
-    ranks.push_back({fmt::format("node-{}", r / 8), 1.0, r % 8 < 2 ? 0.0 : 0.5});
+    ranks.push_back({fmt::format("node-{}", r / 8), 1.0, r % 8 < 2 ? 0.0 : 0.5, fmt::format(", stage {},", r % 8)});
     if (r % 8 < 2) slow.push_back({r, r % 8 == 1 ? 2.5 : 2.0});
   }
   const std::string text = describe_slow_ranks(slow, ranks, 10);
-  EXPECT_TRUE(text.starts_with("rank 1 on node-0 (")) << text;
-  EXPECT_NE(text.find("2.50 times as long) and 1 more there, rank 9 on node-1 ("), std::string::npos) << text;
+  EXPECT_TRUE(text.starts_with("rank 1 on node-0, stage 1, (")) << text;
+  EXPECT_NE(text.find("2.50 times as long) and 1 more there, rank 9 on node-1, stage 1, ("), std::string::npos) << text;
   EXPECT_EQ(text.find("on node-8"), std::string::npos) << text;
   EXPECT_TRUE(text.ends_with(", and 4 rank(s) on 2 more node(s)")) << text;
 }

@@ -10,19 +10,21 @@
 namespace octet {
 namespace {
 
-/// The node's name behind the numbers.
+/// The node's name behind the numbers, and the place behind a zero byte.
 std::string packed(const RankPace& pace) {
   std::string bytes(2 * sizeof(double), '\0');
   std::memcpy(bytes.data(), &pace.step_seconds, sizeof(double));
   std::memcpy(bytes.data() + sizeof(double), &pace.wait_seconds, sizeof(double));
-  return bytes + pace.node;
+  return bytes + pace.node + '\0' + pace.place;
 }
 
 RankPace unpacked(const std::string& bytes) {
   RankPace pace;
   std::memcpy(&pace.step_seconds, bytes.data(), sizeof(double));
   std::memcpy(&pace.wait_seconds, bytes.data() + sizeof(double), sizeof(double));
-  pace.node = bytes.substr(2 * sizeof(double));
+  const std::size_t name = 2 * sizeof(double), end = bytes.find('\0', name);
+  pace.node = bytes.substr(name, end - name);
+  pace.place = bytes.substr(end + 1);
   return pace;
 }
 
@@ -37,9 +39,10 @@ std::string describe(const SlowRank& slow, const std::vector<RankPace>& ranks, d
   const RankPace& pace = ranks[static_cast<std::size_t>(slow.rank)];
   const double per_step = 1e3 / static_cast<double>(steps);
   return fmt::format(
-      "rank {} on {} (in collectives {:.1f} ms of a step of {:.1f} ms, the median rank {:.1f} ms: steps "
+      "rank {} on {}{} (in collectives {:.1f} ms of a step of {:.1f} ms, the median rank {:.1f} ms: steps "
       "take {:.2f} times as long)",
-      slow.rank, pace.node, pace.wait_seconds * per_step, pace.step_seconds * per_step, median * per_step, slow.factor);
+      slow.rank, pace.node, pace.place, pace.wait_seconds * per_step, pace.step_seconds * per_step, median * per_step,
+      slow.factor);
 }
 
 std::vector<double> waits_of(const std::vector<RankPace>& ranks) {
@@ -94,9 +97,10 @@ std::string describe_slow_ranks(const std::vector<SlowRank>& slow, const std::ve
 }
 
 SlowRankWatch::SlowRankWatch(std::int64_t every, double factor, WaitMeter* meter, Communicator& control,
-                             std::string node)
+                             std::string node, std::string place)
     : every_(meter == nullptr || control.size() == 1 ? 0 : every), factor_(factor), meter_(meter), control_(control) {
   mine_.node = std::move(node);
+  mine_.place = std::move(place);
 }
 
 void SlowRankWatch::step(std::int64_t step) {

@@ -15,6 +15,7 @@ struct RankPace {
   std::string node;
   double step_seconds = 0;  ///< of all these steps, with what lies between them
   double wait_seconds = 0;  ///< of them in collectives (WaitMeter)
+  std::string place{};      ///< what the rank is in its pipeline, to be said behind the node; empty without one
 };
 
 /// A rank that holds the others up.
@@ -39,7 +40,8 @@ std::string describe_slow_ranks(const std::vector<SlowRank>& slow, const std::ve
 class SlowRankWatch {
  public:
   /// `every` 0: never. Both are train.slow_rank_every and train.slow_rank_factor. `meter` may be null: never.
-  SlowRankWatch(std::int64_t every, double factor, WaitMeter* meter, Communicator& control, std::string node);
+  SlowRankWatch(std::int64_t every, double factor, WaitMeter* meter, Communicator& control, std::string node,
+                std::string place = "");
 
   /// To be called after each step, in order. Collective over the hosts where steps are compared.
   void step(std::int64_t step);

@@ -24,11 +24,10 @@ bool logs(const RunConfig& c, std::int64_t step, bool last) {
   return step == 1 || last || is_due(c.train.log_every, step);
 }
 
-/// Who a slow rank is. A stage that costs more than the others is one too.
+/// What a slow rank is on its node: a stage that costs more than the others is slow too.
 std::string place_of(const RunEnvironment& environment) {
   const int ranks = environment.mesh.shape().pp, rank = environment.mesh.coordinates().pp;
-  return ranks == 1 ? environment.node
-                    : fmt::format("{}, rank {} of {} of its pipeline,", environment.node, rank, ranks);
+  return ranks == 1 ? "" : fmt::format(", rank {} of {} of its pipeline,", rank, ranks);
 }
 
 /// The loop's state between two steps.
@@ -41,7 +40,7 @@ class Loop {
         late_(reads_late(parts.config)),
         steps_(parts.trainer, parts.environment.control, late_),
         slow_ranks_(parts.config.train.slow_rank_every, parts.config.train.slow_rank_factor, parts.environment.waits,
-                    parts.environment.control, place_of(parts.environment)) {}
+                    parts.environment.control, parts.environment.node, place_of(parts.environment)) {}
 
   int run() {
     if (first_ > parts_.config.train.steps) {

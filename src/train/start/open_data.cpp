@@ -1,11 +1,13 @@
 #include "src/train/start/open_data.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <optional>
 #include <utility>
 
+#include "src/base/is_there.h"
 #include "src/base/read_file.h"
 #include "src/comm/agreement.h"
 #include "src/comm/host_exchange.h"
@@ -35,9 +37,13 @@ Prefixes list(const DataConfig& data) {
   return prefixes;
 }
 
+/// How many pairs this host sees: where nothing is, a source still has the one that its path names.
 std::int32_t count(const Prefixes& prefixes) {
   std::size_t pairs = 0;
-  for (const auto& of_source : prefixes) pairs += of_source.size();
+  for (const auto& of_source : prefixes) {
+    const bool there = of_source.size() > 1 || std::ranges::any_of(token_file_paths(of_source.front()), is_there);
+    pairs += there ? of_source.size() : 0;
+  }
   return static_cast<std::int32_t>(pairs);
 }
 
@@ -56,7 +62,7 @@ Prefixes list_together(const DataConfig& data, Communicator& hosts) {
     packer.put(static_cast<std::int64_t>(of_source.size()));
     for (const std::string& prefix : of_source) packer.put(prefix);
   }
-  const std::int32_t pairs = count(mine), most = largest(pairs, hosts);
+  const std::int32_t pairs = looks && !failure ? count(mine) : 0, most = largest(pairs, hosts);
   const bool may_tell = looks && pairs == most;
   const int root = hosts.size() - largest(may_tell ? hosts.size() - hosts.rank() : 0, hosts);
   const std::string told = broadcast_bytes(packer.bytes(), root, hosts);

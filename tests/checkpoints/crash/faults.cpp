@@ -194,7 +194,6 @@ int on_file(Call call, int file, const std::string& words, const Do& do_it) {
   return result;
 }
 
-/// Calls of paths.
 /// What `name` means in an open folder.
 std::string path_in(int folder, const char* name) {
   if (folder == AT_FDCWD || name[0] == '/') return name;
@@ -204,6 +203,7 @@ std::string path_in(int folder, const char* name) {
   return size < 0 ? name : std::string(text.data(), static_cast<std::size_t>(size)) + "/" + name;
 }
 
+/// Calls of paths.
 template <typename Do>
 int on_path(Call call, const char* path, const std::string& words, const Do& do_it) {
   if (!is_inside(path)) return do_it();
