@@ -184,19 +184,19 @@ class Holders {
     }
     std::ranges::sort(all_, [&](const Holder& a, const Holder& b) {
       const std::strong_ordering order = compare(a, b);
-      return order != 0 ? order < 0 : std::tie(a.rank, a.index) < std::tie(b.rank, b.index);
+      return std::is_neq(order) ? std::is_lt(order) : std::tie(a.rank, a.index) < std::tie(b.rank, b.index);
     });
     for (std::size_t i = 1; i < all_.size(); ++i) {
-      if (compare(all_[i - 1], all_[i]) == 0) expect_same_bytes(all_[i - 1], all_[i]);
+      if (std::is_eq(compare(all_[i - 1], all_[i]))) expect_same_bytes(all_[i - 1], all_[i]);
     }
-    const auto same = [&](const Holder& a, const Holder& b) { return a.rank == b.rank && compare(a, b) == 0; };
+    const auto same = [&](const Holder& a, const Holder& b) { return a.rank == b.rank && std::is_eq(compare(a, b)); };
     all_.erase(std::unique(all_.begin(), all_.end(), same), all_.end());
   }
 
   std::vector<Candidate> distinct_pieces() const {
     std::vector<Candidate> candidates;
     for (std::size_t begin = 0, end = 0; begin < all_.size(); begin = end) {
-      while (end < all_.size() && compare(all_[begin], all_[end]) == 0) ++end;
+      while (end < all_.size() && std::is_eq(compare(all_[begin], all_[end]))) ++end;
       candidates.push_back({std::span(all_).subspan(begin, end - begin), piece(all_[begin]).bytes});
     }
     return candidates;
@@ -208,8 +208,8 @@ class Holders {
   }
   std::strong_ordering compare(const Holder& a, const Holder& b) const {
     const HeldPiece &left = piece(a), &right = piece(b);
-    if (const auto order = left.tensor <=> right.tensor; order != 0) return order;
-    if (const auto order = left.box.offset <=> right.box.offset; order != 0) return order;
+    if (const auto order = left.tensor <=> right.tensor; std::is_neq(order)) return order;
+    if (const auto order = left.box.offset <=> right.box.offset; std::is_neq(order)) return order;
     return left.box.extent <=> right.box.extent;
   }
   void expect_same_bytes(const Holder& a, const Holder& b) const {
