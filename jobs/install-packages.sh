@@ -42,7 +42,8 @@ for word; do
 done
 
 is_missing() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) != installed ]]; }
-is_offered() { apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'; }  # by the lists of the last `apt-get update`
+# By the lists of the last `apt-get update`.
+is_offered() { [[ $(LC_ALL=C apt-cache policy "$1" 2>/dev/null) =~ "Candidate: "[^\(] ]]; }
 missing=()
 for package in "${packages[@]}"; do
   ! is_missing "$package" || missing+=("$package")

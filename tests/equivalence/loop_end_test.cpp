@@ -69,8 +69,7 @@ class LoopEnd : public TrainerTest {
     config_.run_dir = folder_ / "run";
   }
 
-  /// The loop of a run whose time ends `seconds` from its first step on; 0: it has no limit. `change` may spoil
-  /// weights.
+  /// The loop of a run whose time ends `seconds` from its first step on; 0: it has no limit.
   Ended run(double seconds) {
     std::unique_ptr<Communicator> control = make_mpi_communicator(*stream_, "control");
     if (seconds > 0) control = std::make_unique<SlowSteps>(std::move(control));
