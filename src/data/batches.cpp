@@ -15,6 +15,10 @@ void Batch::resize(std::int64_t sequences, std::int64_t tokens_each) {
   document_begin.clear();
 }
 
+std::int64_t WorkShare::of(std::int64_t samples) const {
+  return ceil_div(std::max<std::int64_t>(samples - first, 0), every);
+}
+
 std::int64_t micro_batches_of(std::int64_t global_batch, const BatchLayout& layout) {
   const std::int64_t at_once = layout.ranks * layout.micro_batch;
   if (layout.ranks < 1 || layout.micro_batch < 1 || global_batch % at_once != 0) {
@@ -34,7 +38,7 @@ void DryBatches::train_batch(std::int64_t, const BatchLayout& layout, std::int64
 }
 
 StepWork DryBatches::step_work(std::int64_t, const WorkShare& share) const {
-  const std::int64_t samples = ceil_div(std::max<std::int64_t>(global_batch_ - share.first, 0), share.every);
+  const std::int64_t samples = share.of(global_batch_);
   return {samples * seq_len_, samples * seq_len_ * seq_len_};
 }
 

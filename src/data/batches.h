@@ -41,10 +41,13 @@ struct StepWork {
   bool operator==(const StepWork&) const = default;
 };
 
-/// Samples `first`, first + `every` and so on of a global batch; by default all of them.
+/// Samples `first`, first + `every` and so on of a global batch, or of those validated on; by default all of them.
 struct WorkShare {
   std::int64_t first = 0;
   std::int64_t every = 1;
+
+  /// How many of so many samples these are.
+  std::int64_t of(std::int64_t samples) const;
 };
 
 /// Where a trainer's batches come from: a run's Sampler, or nowhere (DryBatches).
@@ -69,8 +72,10 @@ class Batches {
   virtual std::int64_t validation_batches() const = 0;
   /// The same as train_batch, for global validation batch `index` in [0, validation_batches()).
   virtual void validation_batch(std::int64_t index, const BatchLayout& layout, std::int64_t m, Batch& batch) const = 0;
-  /// Targets in the first `batches` validation batches, which every rank knows without communication.
-  virtual std::int64_t validation_targets(std::int64_t batches) const = 0;
+  /// Targets of those samples of the first `batches` validation batches. Costs as step_work where not every window has
+  /// as many, so that the ranks share it too.
+  virtual std::int64_t validation_targets(std::int64_t batches, const WorkShare& share) const = 0;
+  std::int64_t validation_targets(std::int64_t batches) const { return validation_targets(batches, WorkShare{}); }
 };
 
 /// Global batches of `global_batch` samples of `seq_len` tokens, all of token 0, for steps that compute nothing; one of
@@ -86,7 +91,10 @@ class DryBatches final : public Batches {
   StepWork step_work(std::int64_t step, const WorkShare& share) const override;
   std::int64_t validation_batches() const override { return 1; }
   void validation_batch(std::int64_t index, const BatchLayout& layout, std::int64_t m, Batch& batch) const override;
-  std::int64_t validation_targets(std::int64_t batches) const override { return batches * global_batch_ * seq_len_; }
+  using Batches::validation_targets;
+  std::int64_t validation_targets(std::int64_t batches, const WorkShare& share) const override {
+    return share.of(batches * global_batch_) * seq_len_;
+  }
 
  private:
   std::int64_t global_batch_, seq_len_;

@@ -202,12 +202,14 @@ void Sampler::validation_batch(std::int64_t index, const BatchLayout& layout, st
   }
 }
 
-std::int64_t Sampler::validation_targets(std::int64_t batches) const {
+std::int64_t Sampler::validation_targets(std::int64_t batches, const WorkShare& share) const {
   const std::int64_t samples = std::min(batches * config_.global_batch, order_->validation_samples());
-  if (config_.loss_on_first) return samples * config_.seq_len;
+  if (config_.loss_on_first) return share.of(samples) * config_.seq_len;
   std::int64_t targets = 0;
   std::vector<std::int32_t> scratch;
-  for (std::int64_t v = 0; v < samples; ++v) targets += work_of(order_->validation(v), scratch).targets;
+  for (std::int64_t v = share.first; v < samples; v += share.every) {
+    targets += work_of(order_->validation(v), scratch).targets;
+  }
   return targets;
 }
 

@@ -42,7 +42,8 @@ class Sampler final : public Batches {
   void train_batch(std::int64_t step, const BatchLayout& layout, std::int64_t m, Batch& batch) const override;
   std::int64_t validation_batches() const override;
   void validation_batch(std::int64_t index, const BatchLayout& layout, std::int64_t m, Batch& batch) const override;
-  std::int64_t validation_targets(std::int64_t batches) const override;
+  using Batches::validation_targets;
+  std::int64_t validation_targets(std::int64_t batches, const WorkShare& share) const override;
   bool has_equal_steps() const override { return !config_.document_mask; }
   using Batches::step_work;
   StepWork step_work(std::int64_t step, const WorkShare& share) const override;

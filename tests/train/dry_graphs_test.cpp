@@ -51,7 +51,9 @@ class BatchesOfDocuments final : public Batches {
     dry_.validation_batch(index, layout, m, batch);
     put_documents(length_(0, m), batch);
   }
-  std::int64_t validation_targets(std::int64_t batches) const override { return dry_.validation_targets(batches); }
+  std::int64_t validation_targets(std::int64_t batches, const WorkShare& share) const override {
+    return dry_.validation_targets(batches, share);
+  }
 
  private:
   static void put_documents(std::int64_t length, Batch& batch) {

@@ -21,8 +21,7 @@ const StepWork& StepWorks::of(std::int64_t step) {
 }
 
 void StepWorks::sum_together(std::int64_t first) {
-  const bool equal = batches_.has_equal_steps();
-  const std::int64_t steps = equal || hosts_.size() == 1 ? 1 : steps_at_once;
+  const std::int64_t steps = ranks_share() ? steps_at_once : 1;
   known_.assign(static_cast<std::size_t>(steps), StepWork{});
   first_ = first;
   if (steps == 1) {
@@ -31,7 +30,7 @@ void StepWorks::sum_together(std::int64_t first) {
   }
   Packer packer;
   for (std::int64_t i = 0; i < steps; ++i) {
-    const StepWork mine = batches_.step_work(first + i, {.first = hosts_.rank(), .every = hosts_.size()});
+    const StepWork mine = batches_.step_work(first + i, my_share());
     packer.put(mine.targets, mine.pairs_of_tokens);
   }
   for (const std::string& bytes : gather_bytes(packer.bytes(), hosts_)) {
@@ -42,6 +41,23 @@ void StepWorks::sum_together(std::int64_t first) {
       sum += share;
     }
   }
+}
+
+std::int64_t StepWorks::validation_targets(std::int64_t batches) {
+  if (!validation_ || validation_->batches != batches) validation_ = {batches, count_together(batches)};
+  return validation_->targets;
+}
+
+std::int64_t StepWorks::count_together(std::int64_t batches) const {
+  if (!ranks_share()) return batches_.validation_targets(batches);
+  Packer packer;
+  packer.put(batches_.validation_targets(batches, my_share()));
+  std::int64_t targets = 0;
+  for (const std::string& bytes : gather_bytes(packer.bytes(), hosts_)) {
+    Unpacker unpacker(bytes);
+    targets += unpacker.take<std::int64_t>();
+  }
+  return targets;
 }
 
 }  // namespace octet

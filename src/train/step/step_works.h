@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "src/comm/communicator.h"
@@ -8,9 +9,10 @@
 
 namespace octet {
 
-/// What each step of a run computes (Batches::step_work). A step's loss is divided by its targets, so that every rank
-/// knows the whole sum before it launches the step. Where steps differ, the ranks share that work: of several steps at
-/// once, so that they exchange sums in one of these steps alone, each rank sums its share of the samples.
+/// What each step of a run computes (Batches::step_work), and how many targets a validation has. A loss is divided by
+/// its targets, so that every rank knows their whole sum, before it launches a step. Where steps differ, the ranks
+/// share that work: of several steps at once, so that they exchange sums in one of these steps alone, each rank sums
+/// its share of the samples.
 class StepWorks {
  public:
   /// `hosts`: all ranks (src/comm/host_exchange.h). Both outlive it.
@@ -19,16 +21,31 @@ class StepWorks {
   /// Of global batch `step`; the same on every rank. Where steps differ, collective over the hosts: every rank asks for
   /// the same steps, in the same order.
   const StepWork& of(std::int64_t step);
+  /// Targets of the first `batches` validation batches, which are counted once: a run validates on the same ones each
+  /// time. The same on every rank; collective as above.
+  std::int64_t validation_targets(std::int64_t batches);
   /// Forgets what it knows: the batches are others from here on.
-  void clear() { known_.clear(); }
+  void clear() {
+    known_.clear();
+    validation_.reset();
+  }
 
  private:
+  /// The number of targets, of `batches` batches.
+  struct Validation {
+    std::int64_t batches = 0, targets = 0;
+  };
+
+  bool ranks_share() const { return !batches_.has_equal_steps() && hosts_.size() > 1; }
+  WorkShare my_share() const { return {.first = hosts_.rank(), .every = hosts_.size()}; }
   void sum_together(std::int64_t first);
+  std::int64_t count_together(std::int64_t batches) const;
 
   const Batches& batches_;
   Communicator& hosts_;
   std::int64_t first_ = 0;       ///< step of the first that is known
   std::vector<StepWork> known_;  ///< one step behind the other
+  std::optional<Validation> validation_;
 };
 
 }  // namespace octet

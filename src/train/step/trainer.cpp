@@ -163,8 +163,8 @@ double Trainer::validate() {
   reader_.take(loss_sum());
   Reading reading = reader_.read();
   clock_.mark(Activity::wait);
-  if (!validation_targets_) validation_targets_ = batches_.validation_targets(validation_batches_);
-  const double mean = reading.loss_sum / static_cast<double>(std::max<std::int64_t>(*validation_targets_, 1));
+  const std::int64_t targets = step_works_.validation_targets(validation_batches_);
+  const double mean = reading.loss_sum / static_cast<double>(std::max<std::int64_t>(targets, 1));
   if (!std::isfinite(mean)) {
     for (const auto& f : agree_on_findings(std::move(reading.counts))) {
       if (control_.rank() == 0) {

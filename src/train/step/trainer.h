@@ -6,7 +6,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "src/data/sampler.h"
@@ -62,8 +61,8 @@ class Trainer {
   /// Says what was not finite on any rank, in the order of `counts`: fills `non_finite`. Collective over the hosts.
   void name_non_finite(StepResult& result);
 
-  /// Mean loss over the first train.validation_batches batches of the validation split. Collective. What was not finite
-  /// in it is logged here, by unit and tensor.
+  /// Mean loss over the first train.validation_batches batches of the validation split. Collective, over the hosts too.
+  /// What was not finite in it is logged here, by unit and tensor.
   double validate();
   /// Divides the run's time among steps and pauses; collect() takes it up to the step's end.
   StepClock& clock() { return clock_; }
@@ -75,7 +74,6 @@ class Trainer {
   void go_on_with(const DataHistory& history) {
     sampler_->go_on_with(history);
     step_works_.clear();
-    validation_targets_.reset();
   }
   ShardedModel& model() { return model_; }
   const PassGraphs& graphs() const { return graphs_; }
@@ -109,7 +107,6 @@ class Trainer {
   const Batches& batches_;
   StepWorks step_works_;
   std::int64_t validation_batches_ = 0;
-  std::optional<std::int64_t> validation_targets_;  ///< once they have been counted
   PipelinePlan pipeline_plan_;
   FsdpOptions fsdp_;
   ShardedModel model_;
