@@ -12,6 +12,7 @@
 #include "jobs/commbench/bench_context.h"
 #include "jobs/ranks/nccl_tuner.h"
 #include "jobs/ranks/rank_binding.h"
+#include "jobs/ranks/same_build.h"
 #include "jobs/ranks/world.h"
 #include "jobs/version.h"
 #include "src/base/log.h"
@@ -113,6 +114,7 @@ int measure_all(const Options& options, MpiRuntime& mpi, int argc, char** argv) 
 }
 
 int body(Watchdog& watchdog, MpiRuntime& mpi, int argc, char** argv) {
+  require_same_build(mpi, this_build());
   const Options options = parse_options(argc, argv);
   watchdog.set_limits({.start = options.timeout, .step = options.timeout});
   if (!options.help) return measure_all(options, mpi, argc, argv);

@@ -8,6 +8,7 @@
 #include "jobs/evaluate/evaluate_texts.h"
 #include "jobs/evaluate/generate.h"
 #include "jobs/ranks/rank_binding.h"
+#include "jobs/ranks/same_build.h"
 #include "jobs/ranks/world.h"
 #include "jobs/version.h"
 #include "src/base/log.h"
@@ -53,6 +54,7 @@ int evaluate(const Options& options, MpiRuntime& mpi) {
 }
 
 int body(Watchdog& watchdog, MpiRuntime& mpi, int argc, char** argv) {
+  require_same_build(mpi, this_build());
   const Options options = parse_options(argc, argv);
   watchdog.set_limits({.start = options.timeout, .step = options.timeout, .checkpoint = options.timeout});
   if (!options.help) return evaluate(options, mpi);

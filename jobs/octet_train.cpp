@@ -1,5 +1,6 @@
 // octet-train: one rank of a training run. `mpiexec -n N octet-train CONFIG.yaml [--section.key VALUE]...`
 #include "jobs/dry_run/dry_run_command.h"
+#include "jobs/ranks/same_build.h"
 #include "jobs/train/agreed_command.h"
 #include "jobs/train/answers.h"
 #include "jobs/train/train_command.h"
@@ -19,6 +20,7 @@ namespace {
 
 /// What needs ranks, and what is told when there are some.
 int run(AgreedCommand& read, MpiRuntime& mpi, const StopSignal& stop) {
+  require_same_build(mpi, this_build());
   read.agree();
   const CommandLine& command = read.get();
   if (command.action != CommandLine::Action::run) {

@@ -34,6 +34,11 @@ std::string version_text(std::string_view program) {
       program, OCTET_VERSION, built_commit, OCTET_BUILT, OCTET_DEVICES, mpi_version(), OCTET_LIBRARIES);
 }
 
+Build this_build() {
+  return {.source = fmt::format("octet {}, commit {}", OCTET_VERSION, built_commit),
+          .made = fmt::format("{}, devices {}, built with {}", OCTET_BUILT, OCTET_DEVICES, OCTET_LIBRARIES)};
+}
+
 bool asks_for_version(const std::vector<std::string>& words) {
   return std::ranges::find(words, "--version") != words.end();
 }

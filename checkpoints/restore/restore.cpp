@@ -78,7 +78,9 @@ std::optional<std::string> share_manifest(const std::string& directory, Manifest
   const auto found = unpacker.take<ManifestIs>();
   if (found == ManifestIs::unknown) throw UnknownFormat(path, unpacker.take_text(), true);
   if (found == ManifestIs::damaged) return unpacker.take_text();
-  if (!reads) manifest = take_manifest(unpacker);
+  if (reads) return std::nullopt;
+  manifest = take_manifest(unpacker);
+  unpacker.expect_end();
   return std::nullopt;
 }
 
@@ -128,6 +130,7 @@ std::vector<std::string> list_together(const std::string& root, Communicator& wo
   Unpacker unpacker(all);
   std::vector<std::string> paths(static_cast<std::size_t>(unpacker.take<std::int64_t>()));
   for (std::string& path : paths) path = unpacker.take_text();
+  unpacker.expect_end();
   return paths;
 }
 

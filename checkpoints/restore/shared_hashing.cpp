@@ -93,6 +93,7 @@ Findings together(const Findings& mine, Communicator& world) {
     if (unpacker.take<std::uint8_t>() == 0) all.complete = false;
     all.more += unpacker.take<std::int64_t>();
     for (auto left = unpacker.take<std::ptrdiff_t>(); left > 0; --left) all.add(unpacker.take_text());
+    unpacker.expect_end();
   }
   return all;
 }

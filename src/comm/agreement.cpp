@@ -49,6 +49,7 @@ void agree(std::string_view room, const std::string& what, const std::optional<F
     failure.code = unpacker.take<ExitCode>();
     failure.text = unpacker.take_text();
     host = unpacker.take_text();
+    unpacker.expect_end();
   }
   const std::string others = more == 0 ? "" : fmt::format(" (and {} more rank(s) failed)", more);
   throw Error(failure.code,

@@ -33,7 +33,7 @@ class Packer {
   std::string bytes_;
 };
 
-/// Takes them out again in the same order. The bytes must outlive it.
+/// Takes them out again in the same order, and says with expect_end() that this was all. The bytes must outlive it.
 class Unpacker {
  public:
   explicit Unpacker(std::string_view bytes) : rest_(bytes) {}
@@ -45,10 +45,14 @@ class Unpacker {
     return value;
   }
   std::string take_text() { return std::string(next(static_cast<std::size_t>(take<std::int64_t>()))); }
+  /// Internal error where something is left: whoever packed it has packed something else.
+  void expect_end() const {
+    if (!rest_.empty()) throw internal_error("comm", "a message between ranks has {} bytes too many", rest_.size());
+  }
 
  private:
   std::string_view next(std::size_t bytes) {
-    if (bytes > rest_.size()) {
+    if (bytes > rest_.size()) {  // a length below 0 is a large one here
       throw internal_error("comm", "a message between ranks ends after {} of {} bytes", rest_.size(), bytes);
     }
     const std::string_view part = rest_.substr(0, bytes);

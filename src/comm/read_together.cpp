@@ -38,6 +38,7 @@ Place place_of_lowest(const std::optional<ReadError>& mine, Communicator& world)
     if (unpacker.take<std::uint8_t>() == 0) continue;
     Place place{.path = unpacker.take_text()};
     place.offset = unpacker.take<std::int64_t>();
+    unpacker.expect_end();
     return place;
   }
   return {};
@@ -96,6 +97,7 @@ Answer unpacked(const std::string& bytes) {
   answer.reason = unpacker.take_text();
   answer.sees = unpacker.take<bool>();
   answer.sees_folder = unpacker.take<bool>();
+  unpacker.expect_end();
   return answer;
 }
 

@@ -48,6 +48,7 @@ std::string look_for_all(const std::string& from, Communicator& hosts, const std
   Unpacker unpacker(bytes);
   const auto code = unpacker.take<ExitCode>();
   std::string seen = unpacker.take_text();
+  unpacker.expect_end();
   if (code != ExitCode::finished) throw Error(code, seen, true);
   return seen;
 }

@@ -115,6 +115,7 @@ std::vector<std::optional<TokenRange>> recalled_by_rank0(const Files& files, con
     const TokenRange range = take(unpacker);
     known.push_back(is_known ? std::optional(range) : std::nullopt);
   }
+  unpacker.expect_end();
   return known;
 }
 
@@ -135,6 +136,7 @@ TokenRange scan_together(const TokenFile& file, Communicator& hosts) {
   for (const std::string& bytes : gather_bytes(packer.bytes(), hosts)) {
     Unpacker unpacker(bytes);
     whole.merge(take(unpacker));
+    unpacker.expect_end();
   }
   return whole;
 }

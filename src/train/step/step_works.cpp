@@ -40,6 +40,7 @@ void StepWorks::sum_together(std::int64_t first) {
       share.pairs_of_tokens = unpacker.take<std::int64_t>();
       sum += share;
     }
+    unpacker.expect_end();
   }
 }
 
@@ -56,6 +57,7 @@ std::int64_t StepWorks::count_together(std::int64_t batches) const {
   for (const std::string& bytes : gather_bytes(packer.bytes(), hosts_)) {
     Unpacker unpacker(bytes);
     targets += unpacker.take<std::int64_t>();
+    unpacker.expect_end();
   }
   return targets;
 }
