@@ -11,21 +11,34 @@
 #include "src/base/files.h"
 #include "src/base/heartbeat.h"
 #include "src/base/mapped_regions.h"
+#include "src/base/read_file.h"
 
 namespace octet {
+namespace {
+
+/// Throws what is in errno: of a path that leads to nothing, or that this user may not read, a usage error.
+[[noreturn]] void fail(const char* what, const std::string& path) {
+  const int error = errno;
+  for (const int of_path : {ENOENT, ENOTDIR, EACCES, EPERM, ENAMETOOLONG, ENXIO}) {
+    if (error == of_path) throw usage_error("data", "cannot {} {}: {}", what, path, std::strerror(error));
+  }
+  throw files::ReadError(path, error);
+}
+
+}  // namespace
 
 MappedFile::MappedFile(const std::string& path) {
   heartbeat::begin("opening of token data");
   // Not blocking: opening a named pipe would wait for its writer.
   const FileHandle opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!opened) throw usage_error("data", "cannot open {}: {}", path, std::strerror(errno));
+  if (!opened) fail("open", path);
   struct stat status {};
-  if (::fstat(opened.get(), &status) != 0) throw usage_error("data", "cannot read {}: {}", path, std::strerror(errno));
+  if (::fstat(opened.get(), &status) != 0) fail("read", path);
   if (!S_ISREG(status.st_mode)) throw usage_error("data", "{} is not a regular file", path);
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return;  // nothing to map, and mmap refuses it
   void* at = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, opened.get(), 0);
-  if (at == MAP_FAILED) throw usage_error("data", "cannot map {}: {}", path, std::strerror(errno));
+  if (at == MAP_FAILED) fail("map", path);
   bytes_ = {static_cast<const std::uint8_t*>(at), size};
   region_ = mapped_regions::add(at, size, path);
 }

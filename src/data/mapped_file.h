@@ -6,8 +6,9 @@
 
 namespace octet {
 
-/// A whole file mapped read-only. Usage error when it cannot be opened or is not a regular file. A page
-/// that cannot be read, as behind the new end of a file that shrank, ends the process; a run tells the file's name
+/// A whole file mapped read-only. Usage error when it is not there, may not be read or is not a regular file; where the
+/// file system does not give it otherwise (EIO, ESTALE ...) files::ReadError (src/base/read_file.h). A page that cannot
+/// be read, as behind the new end of a file that shrank, ends the process; a run tells the file's name
 /// (src/base/mapped_regions.h).
 class MappedFile {
  public:

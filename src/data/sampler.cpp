@@ -58,8 +58,10 @@ std::vector<TokenFile> open_files(const std::vector<DataSource>& sources, const 
 
 Error error_of_data_train(const Error& error, const std::string& origin) {
   std::string_view text = error.what();
-  constexpr std::string_view room = "[data] ";
-  if (text.starts_with(room)) text.remove_prefix(room.size());
+  constexpr std::string_view room = "[data] ", of_files = "[files] ";
+  for (const std::string_view speaks : {room, of_files}) {
+    if (text.starts_with(speaks)) text.remove_prefix(speaks.size());
+  }
   return {error.code(),
           fmt::format("{}{}data.train: {} (docs/problems.md, \"The data cannot be read\")", room,
                       origin.empty() ? "" : origin + ": ", text),

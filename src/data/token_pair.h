@@ -29,12 +29,13 @@ struct PairFacts {
 class TokenPair {
  public:
   /// Opens both files, and validates the whole index against the .bin file; 20 bytes are read per document. `path` is
-  /// PREFIX, PREFIX.bin or PREFIX.idx. `progress` hears of bytes of the index, and may throw to stop.
+  /// PREFIX, PREFIX.bin or PREFIX.idx. A file that the file system does not give is a files::ReadError (mapped_file.h).
+  /// `progress` hears of bytes of the index, and may throw to stop.
   explicit TokenPair(const std::string& path, const std::function<void(std::int64_t)>& progress = {});
   /// A pair that another process has validated, of a run whose ranks share that work. Opens nothing: each file is
-  /// opened when it is first read, and must then be as long as the facts say, and its header say the same: internal
-  /// errors, since that was so when the run began. Of an index with other content than the validated one, no byte
-  /// outside the file is read.
+  /// opened when it is first read, with retries (files::with_retries), and must then be as long as the facts say, and
+  /// its header say the same: internal errors, since that was so when the run began. Of an index with other content
+  /// than the validated one, no byte outside the file is read.
   TokenPair(std::string prefix, const PairFacts& facts);
 
   std::int64_t tokens() const { return facts_.bin_bytes / size_of(facts_.type); }
@@ -66,7 +67,7 @@ class TokenPair {
    public:
     /// Null until it has been opened and checked.
     const MappedFile* open() const { return open_.load(std::memory_order_acquire); }
-    /// `check` looks at the file once, before anybody else does.
+    /// `check` looks at the file once, before anybody else does. Of several threads one opens it while the others wait.
     std::span<const std::uint8_t> bytes(const std::string& path, const std::function<void(const MappedFile&)>& check);
 
    private:

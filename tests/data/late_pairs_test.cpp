@@ -1,6 +1,11 @@
 // Pairs of files that another process has validated.
 #include <unistd.h>
 
+#include <cstdlib>
+#include <latch>
+#include <sstream>
+#include <thread>
+
 #include "src/base/error.h"
 #include "src/data/token_file.h"
 #include "src/data/window_documents.h"
@@ -39,8 +44,31 @@ class LatePairs : public testing::Test {
     file.write(reinterpret_cast<const char*>(&value), sizeof value);
   }
   /// Whether this process has mapped a file of that name.
-  static bool has_mapped(const std::string& path) {
-    return test::read_bytes("/proc/self/maps").find(path) != std::string::npos;
+  static bool has_mapped(const std::string& path) { return times_mapped(path) > 0; }
+  static int times_mapped(const std::string& path) {
+    std::istringstream maps(test::read_bytes("/proc/self/maps"));
+    int times = 0;
+    for (std::string line; std::getline(maps, line);) times += line.ends_with(path);
+    return times;
+  }
+  /// Takes a file away and leaves in its place a name that cannot be opened: ELOOP stands for EIO and ESTALE. Returns
+  /// where the file is now.
+  std::string hide(const std::string& ending) const {
+    fs::rename(prefix_ + ending, prefix_ + ".hidden");
+    fs::create_symlink(prefix_ + ending, prefix_ + ending);
+    return prefix_ + ".hidden";
+  }
+  /// Runs `work` in that many threads, which begin together.
+  template <typename Work>
+  static void in_threads(int threads, const Work& work) {
+    std::latch all_there(threads);
+    std::vector<std::jthread> running;
+    for (int i = 0; i < threads; ++i) {
+      running.emplace_back([&, i] {
+        all_there.arrive_and_wait();
+        work(i);
+      });
+    }
   }
 
   static constexpr std::int64_t documents_at = 34 + 12 * 5;  ///< in the .idx file
@@ -117,6 +145,67 @@ TEST_F(LatePairs, ReadNothingBeyondAnIndexThatNobodyHasValidated) {
   std::vector<std::int32_t> begin(17);
   find_documents(file, 0, begin);
   for (std::size_t i = 0; i < begin.size(); ++i) EXPECT_TRUE(begin[i] >= 0 && begin[i] <= static_cast<int>(i)) << i;
+}
+
+TEST_F(LatePairs, AreOpenedAgainWhereTheFileSystemFailsForAMoment) {
+  ASSERT_EQ(setenv("OCTET_TEST_PAUSES", "0.2", 1), 0);
+  for (const std::string ending : {".bin", ".idx"}) {
+    const TokenPair pair = late();
+    const std::string hidden = hide(ending);
+    testing::internal::CaptureStderr();
+    std::jthread mends([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      fs::rename(hidden, prefix_ + ending);
+    });
+    std::vector<std::int32_t> ids(3);
+    EXPECT_NO_THROW(pair.read(8, ids, 100));
+    EXPECT_EQ(ids, (std::vector<std::int32_t>{4, 1, 7}));
+    EXPECT_NO_THROW(EXPECT_EQ(pair.document_begin(3), 9));
+    mends.join();
+    EXPECT_HAS(testing::internal::GetCapturedStderr(), "cannot read " + prefix_ + ending);
+  }
+  unsetenv("OCTET_TEST_PAUSES");
+}
+
+TEST_F(LatePairs, AreGivenUpWhereTheFileSystemFailsOn) {
+  ASSERT_EQ(setenv("OCTET_TEST_PAUSES", "0.01", 1), 0);
+  const TokenPair pair = late();
+  const std::string hidden = hide(".bin");
+  std::vector<std::int32_t> ids(1);
+  EXPECT_HAS(error_of([&] { pair.read(0, ids, 100); }), "cannot read " + prefix_ + ".bin: Too many levels");
+  fs::rename(hidden, prefix_ + ".bin");
+  EXPECT_NO_THROW(pair.read(0, ids, 100));
+  unsetenv("OCTET_TEST_PAUSES");
+}
+
+TEST_F(LatePairs, AreOpenedOnceBySeveralThreads) {
+  for (int round = 0; round < 20; ++round) {
+    const TokenPair pair = late();
+    in_threads(8, [&](int thread) {
+      std::vector<std::int32_t> ids(17);
+      pair.read(0, ids, 100);
+      EXPECT_EQ(ids[16], 7);
+      EXPECT_EQ(pair.document_begin(thread % 6),
+                (std::array{0, 5, 5, 9, 10, 17}[static_cast<std::size_t>(thread % 6)]));
+    });
+    EXPECT_EQ(times_mapped(pair.bin_path()), 1);
+    EXPECT_EQ(times_mapped(pair.idx_path()), 1);
+  }
+}
+
+TEST_F(LatePairs, RefuseAWrongFileInEveryThreadAndOpenTheRightOneThen) {
+  const TokenPair pair = late();
+  fs::resize_file(prefix_ + ".bin", 20);
+  const auto read = [&](int) {
+    std::vector<std::int32_t> ids(1);
+    pair.read(16, ids, 100);
+    EXPECT_EQ(ids[0], 7);
+  };
+  in_threads(8, [&](int) { EXPECT_HAS(error_of([&] { read(0); }), "x.bin: 20 bytes, where the run found 34"); });
+  fs::resize_file(prefix_ + ".bin", 34);
+  put(".bin", 26, 0x0007'0007'0007'0007);
+  in_threads(8, read);
+  EXPECT_EQ(times_mapped(pair.bin_path()), 1);
 }
 
 TEST_F(LatePairs, MakeTheirFingerprintOnce) {
