@@ -11,8 +11,9 @@
 #include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
 #include "src/corpus/outputs.h"
-#include "src/data/data_facts.h"
+#include "src/train/start/open_token_files.h"
 #include "src/train/start/token_ranges.h"
+#include "src/train/start/tokenizer_record.h"
 
 namespace octet::evaluate {
 namespace {
@@ -32,22 +33,29 @@ std::optional<std::int32_t> id_of(const std::optional<std::int64_t>& id) {
   return id ? std::optional(static_cast<std::int32_t>(*id)) : std::nullopt;
 }
 
-/// The tokenizer that the side file of the token file names must be the model's.
-std::optional<TokenizerIdentity> tokenizer_of_data(const std::string& path, const ModelSource& source) {
-  const TokenFile file(path);
-  const auto facts = read_data_facts(data_facts_path(file.prefix()), file);
-  if (!facts || !facts->tokenizer) return std::nullopt;
-  if (source.identity && !same_tokenizer(*facts->tokenizer, *source.identity)) {
-    throw usage_error("evaluate", "{}: was made with {}, and the data of {} with {}", file.prefix(),
-                      octet::text_of(*facts->tokenizer), source.name(), octet::text_of(*source.identity));
-  }
-  return facts->tokenizer;
+/// The token file of --data; null without.
+using Data = std::shared_ptr<const TokenFile>;
+
+Data open_data(const Options& o, Communicator& hosts) {
+  if (o.data.empty()) return nullptr;
+  const auto as_it_is = [](const Error& error) { return error; };
+  return std::make_shared<TokenFile>(std::move(open_token_files({o.data}, as_it_is, hosts).front()));
 }
 
-Language language_of(const Options& o, const ModelSource& source) {
+/// The tokenizer that the side file of the token file names must be the model's.
+std::optional<TokenizerIdentity> tokenizer_of(const TokenFile& file, const ModelSource& source, Communicator& hosts) {
+  const auto of_data = tokenizer_of_data(file, hosts);
+  if (of_data && source.identity && !same_tokenizer(*of_data, *source.identity)) {
+    throw usage_error("evaluate", "{}: was made with {}, and the data of {} with {}", file.prefix(),
+                      octet::text_of(*of_data), source.name(), octet::text_of(*source.identity));
+  }
+  return of_data;
+}
+
+Language language_of(const Options& o, const Data& data, const ModelSource& source, Communicator& hosts) {
   Language language;
   std::optional<TokenizerIdentity>& of_data = language.of_data;
-  if (!o.data.empty()) of_data = tokenizer_of_data(o.data, source);
+  if (data) of_data = tokenizer_of(*data, source, hosts);
   const std::optional<TokenizerIdentity>& identity = of_data ? of_data : source.identity;
   std::string given = o.models.tokenizer;
   if (given.empty() && source.tokenizer.empty() && of_data && of_data->kind == TokenizerKind::bytes) given = "bytes";
@@ -82,9 +90,10 @@ Language language_of(const Options& o, const ModelSource& source) {
   return language;
 }
 
-std::unique_ptr<DocumentReader> reader_of(const Options& o, const ModelSource& source, const Language& language) {
+std::unique_ptr<DocumentReader> reader_of(const Options& o, const Data& data, const ModelSource& source,
+                                          const Language& language) {
   if (!o.text.input.empty()) return read_texts(o.text, *language.tokenizer);
-  return read_token_documents({.path = o.data,
+  return read_token_documents({.file = data,
                                .vocab_size = source.model.vocab_size,
                                .bos = language.of_data ? id_of(language.of_data->bos) : language.bos,
                                .eos = language.of_data ? id_of(language.of_data->eos) : language.eos,
@@ -120,7 +129,8 @@ std::int64_t longest_text(DocumentReader& texts, const Options& o, std::int64_t 
 }
 
 /// All that can be wrong with it is found here, before any model has computed.
-Subject find_subject(const std::string& path, const Options& o, Precision precision, const Ranks& ranks) {
+Subject find_subject(const std::string& path, const Options& o, const Data& data, Precision precision,
+                     const Ranks& ranks) {
   ModelOptions options = o.models;
   options.precision = precision;
   FoundModel found(path, options, ranks.mesh, ranks.stream.device(), ranks.hosts);
@@ -128,11 +138,11 @@ Subject find_subject(const std::string& path, const Options& o, Precision precis
     throw usage_error("evaluate", "--stride is {}; expected at most the window of {} tokens of {}", o.stride,
                       found.window, found.source.name());
   }
-  Language language = language_of(o, found.source);
-  if (!o.data.empty()) check_token_range(TokenFile(o.data), found.source.model.vocab_size, ranks.hosts);
-  const auto read_ahead = reader_of(o, found.source, language);
+  Language language = language_of(o, data, found.source, ranks.hosts);
+  if (data) check_token_range(*data, found.source.model.vocab_size, ranks.hosts);
+  const auto read_ahead = reader_of(o, data, found.source, language);
   found.see_at_most(longest_text(*read_ahead, o, found.matters_up_to(), ranks.hosts));
-  auto reader = reader_of(o, found.source, language);
+  auto reader = reader_of(o, data, found.source, language);
   return {std::move(found), std::move(language), std::move(reader)};
 }
 
@@ -202,10 +212,11 @@ void write(const Options& o, const Json& json, const std::string& folder) {
 }  // namespace
 
 void evaluate_texts(const Options& o, const Ranks& ranks) {
-  Subject one = find_subject(o.model, o, o.models.precision, ranks);
+  const Data data = open_data(o, ranks.hosts);
+  Subject one = find_subject(o.model, o, data, o.models.precision, ranks);
   std::optional<Subject> other;
   if (!o.compare.empty()) {
-    other = find_subject(o.compare, o, o.compare_precision.value_or(o.models.precision), ranks);
+    other = find_subject(o.compare, o, data, o.compare_precision.value_or(o.models.precision), ranks);
     if (one.found.window != other->found.window && log::rank() == 0) {
       log::warning(
           "the models see {} and {} tokens at once: the difference is that of their windows too; --window N "

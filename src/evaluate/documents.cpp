@@ -5,14 +5,13 @@
 
 #include "src/base/error.h"
 #include "src/corpus/part_plan.h"
-#include "src/data/token_file.h"
 
 namespace octet {
 namespace {
 
 class TokenReader final : public DocumentReader {
  public:
-  explicit TokenReader(const TokenDocuments& options) : options_(options), file_(options.path) {
+  explicit TokenReader(const TokenDocuments& options) : options_(options), file_(*options_.file) {
     if (file_.documents() == 0) throw usage_error("evaluate", "{}: has no documents", file_.bin_path());
   }
 
@@ -37,7 +36,7 @@ class TokenReader final : public DocumentReader {
 
  private:
   TokenDocuments options_;
-  TokenFile file_;
+  const TokenFile& file_;
   std::int64_t next_ = 0;
 };
 

@@ -9,6 +9,7 @@
 #include "src/corpus/chunk_encoder.h"
 #include "src/corpus/document_splitter.h"
 #include "src/corpus/file_format.h"
+#include "src/data/token_file.h"
 #include "src/tokenizer/tokenizer.h"
 
 namespace octet {
@@ -29,11 +30,11 @@ class DocumentReader {
   virtual double share() const = 0;
 };
 
-/// Those of a token file (src/data/token_file.h). A first token `bos` and a last one `eos` are left out: likelihoods
+/// Those of a token file. A first token `bos` and a last one `eos` are left out: likelihoods
 /// are those of the text, the same as by read_texts. `tokenizer` (may be null) says how many bytes tokens stand for;
 /// only ids below `vocab_size` are taken. Usage error for a file without documents.
 struct TokenDocuments {
-  std::string path;
+  std::shared_ptr<const TokenFile> file;
   std::int64_t vocab_size = 0;
   std::optional<std::int32_t> bos{}, eos{};
   const Tokenizer* tokenizer = nullptr;

@@ -43,13 +43,13 @@ class OpenData : public TrainerTest {
     return found;
   }
   /// The message with which all ranks refuse the data alike.
-  std::string refusal() {
+  std::string refusal(ExitCode code = ExitCode::usage) {
     std::string text;
     try {
       open_data(config_, *world_);
       ADD_FAILURE() << "nothing thrown";
     } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::usage);
+      EXPECT_EQ(error.code(), code);
       EXPECT_TRUE(error.agreed());
       text = error.what();
     }
@@ -109,6 +109,20 @@ TEST_F(OpenData, AMissingPartIsOneErrorOfAllRanks) {
   EXPECT_HAS(refusal(), prefix(3) + ".idx is missing; 4 of 5 parts are there");
   config_.data.train = {{folder_ / "none", 1.0}};
   EXPECT_HAS(refusal(), fmt::format("cannot open {}.idx", (folder_ / "none").string()));
+}
+
+/// A file that one rank can look at, and then cannot open as it has to, is a matter of its host and no damage.
+TEST_F(OpenData, WhatTheFileSystemDoesNotGiveIsNoMistakeInTheData) {
+  const std::string cannot_be_mapped = "/sys/devices/system/cpu/possible";
+  if (!std::filesystem::exists(cannot_be_mapped)) GTEST_SKIP() << "no sysfs";
+  ASSERT_EQ(setenv("OCTET_TEST_PAUSES", "0.01", 1), 0);
+  change([&] {
+    std::filesystem::remove(prefix(2) + ".idx");
+    std::filesystem::create_symlink(cannot_be_mapped, prefix(2) + ".idx");
+  });
+  const std::string text = refusal(ExitCode::internal);
+  EXPECT_HAS(text, "cannot read " + prefix(2) + ".idx on 1 of 1 host(s): No such device");
+  unsetenv("OCTET_TEST_PAUSES");
 }
 
 /// One rank of a node looks for the others: from another folder they would not see it.

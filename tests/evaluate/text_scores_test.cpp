@@ -187,8 +187,10 @@ TEST_F(DocumentsTest, TextsAndTokensOfThemAreTheSameDocuments) {
     writer.end_document();
   }
   writer.finish();
-  const auto tokens = read_token_documents(
-      {.path = folder_ / "data", .vocab_size = 256, .eos = bytes_->info().eos, .tokenizer = bytes_.get()});
+  const auto tokens = read_token_documents({.file = std::make_shared<TokenFile>(folder_ / "data"),
+                                            .vocab_size = 256,
+                                            .eos = bytes_->info().eos,
+                                            .tokenizer = bytes_.get()});
   const auto documents = all(*tokens);
   ASSERT_EQ(texts.size(), documents.size());
   for (std::size_t d = 0; d < texts.size(); ++d) {
@@ -207,7 +209,8 @@ TEST_F(DocumentsTest, OfTokensWhatBeginsAndEndsThemIsLeftOutWhereItIsThere) {
     writer.end_document();
   }
   writer.finish();
-  const auto reader = read_token_documents({.path = folder_ / "data", .vocab_size = 256, .bos = 1, .eos = 0});
+  const auto reader = read_token_documents(
+      {.file = std::make_shared<TokenFile>(folder_ / "data"), .vocab_size = 256, .bos = 1, .eos = 0});
   std::vector<Tokens> found;
   for (const EvaluatedDocument& document : all(*reader)) found.push_back(document.tokens);
   EXPECT_EQ(found, (std::vector<Tokens>{{97, 98}, {97, 98}, {97}, {97}, {1, 97, 0}, {}, {}}));
@@ -223,7 +226,7 @@ TEST_F(DocumentsTest, ReadersSayHowMuchTheyHaveRead) {
   }
   writer.finish();
   const auto texts = read_texts({.input = folder_ / "*.jsonl"}, *bytes_);
-  const auto tokens = read_token_documents({.path = folder_ / "data", .vocab_size = 256});
+  const auto tokens = read_token_documents({.file = std::make_shared<TokenFile>(folder_ / "data"), .vocab_size = 256});
   for (const auto& reader : {texts.get(), tokens.get()}) {
     EvaluatedDocument document;
     for (int read = 1; reader->next(document); ++read) EXPECT_EQ(reader->share(), read / 4.0);

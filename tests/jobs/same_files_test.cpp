@@ -11,13 +11,15 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Two ranks; the one of that number in a folder where only what is absolute is found.
-CommandResult train_with_lost(int rank, const std::string& arguments) {
+CommandResult run_with_lost(int rank, const std::string& plain) {
   fs::create_directories(workplace() / "elsewhere");
-  const std::string plain = fmt::format("{} {}/run.yaml {}", octet_train, workplace().path(), arguments);
   const std::string lost = fmt::format(
       "-n 1 env -u MPI_LOCALNRANKS -C {}/elsewhere SLURM_STEP_ID=0 SLURMD_NODENAME=lost {}", workplace().path(), plain);
   const std::string here = "-n 1 " + plain;
   return in_workplace(fmt::format("mpiexec {} : {}", rank == 0 ? lost : here, rank == 0 ? here : lost));
+}
+CommandResult train_with_lost(int rank, const std::string& arguments) {
+  return run_with_lost(rank, fmt::format("{} {}/run.yaml {}", octet_train, workplace().path(), arguments));
 }
 
 TEST(SameFiles, ARunDirectoryThatOneHostDoesNotHave) {
@@ -42,6 +44,16 @@ TEST(SameFiles, DataThatOneHostDoesNotHave) {
     EXPECT_EQ(r.exit_code, 76) << r.all();
     EXPECT_HAS(r.err,
                "leave out hosts lost: cannot read data/text.bin on 1 of 2 host(s): is not there, where others see");
+  }
+}
+
+/// octet-evaluate opens its data as training does: one rank of each node looks.
+TEST(SameFiles, DataOfAnEvaluationThatOneHostDoesNotHave) {
+  const std::string model = saved_run().file("checkpoints");
+  for (const int rank : {0, 1}) {
+    const CommandResult r = run_with_lost(rank, octet_evaluate + model + " --data data/text");
+    EXPECT_EQ(r.exit_code, 76) << r.all();
+    EXPECT_HAS(r.err, "leave out hosts lost: cannot read data/text.bin on 1 of 2 host(s): is not there, where others");
   }
 }
 

@@ -1,182 +1,19 @@
 #include "src/train/start/open_data.h"
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <iterator>
-#include <optional>
-#include <utility>
+#include <string>
+#include <vector>
 
-#include "src/base/is_there.h"
-#include "src/base/read_file.h"
-#include "src/comm/agreement.h"
-#include "src/comm/host_exchange.h"
-#include "src/comm/look_together.h"
-#include "src/comm/packing.h"
-#include "src/comm/read_together.h"
+#include "src/train/start/open_token_files.h"
 #include "src/train/step/run_settings.h"
 
 namespace octet {
-namespace {
-
-using Prefixes = std::vector<std::vector<std::string>>;  // of each source those of its pairs
-
-void put(const Failure& failure, Packer& packer) {
-  packer.put(failure.code, failure.text);
-}
-
-/// Throws what one rank has found, on all.
-[[noreturn]] void throw_told(Unpacker& unpacker, const std::string& origin) {
-  const auto code = unpacker.take<ExitCode>();
-  throw error_of_data_train(Error(code, unpacker.take_text(), true), origin);
-}
-
-Prefixes list(const DataConfig& data) {
-  Prefixes prefixes;
-  for (const DataSource& source : data.train) prefixes.push_back(token_prefixes(source.path));
-  return prefixes;
-}
-
-/// How many pairs this host sees: where nothing is, a source still has the one that its path names.
-std::int32_t count(const Prefixes& prefixes) {
-  std::size_t pairs = 0;
-  for (const auto& of_source : prefixes) {
-    const bool there = of_source.size() > 1 || std::ranges::any_of(token_file_paths(of_source.front()), is_there);
-    pairs += there ? of_source.size() : 0;
-  }
-  return static_cast<std::int32_t>(pairs);
-}
-
-/// The same on every rank: the list of the host that sees most, since one that lacks a mount sees no parts.
-Prefixes list_together(const DataConfig& data, Communicator& hosts) {
-  const bool looks = files::looks_for_node(hosts);
-  Prefixes mine;
-  std::optional<Failure> failure;
-  files::look_together(hosts, [&] {
-    if (looks) failure = failure_of([&] { mine = list(data); });
-  });
-  Packer packer;
-  packer.put(failure.has_value());
-  if (failure) put(*failure, packer);
-  for (const auto& of_source : mine) {
-    packer.put(static_cast<std::int64_t>(of_source.size()));
-    for (const std::string& prefix : of_source) packer.put(prefix);
-  }
-  const std::int32_t pairs = looks && !failure ? count(mine) : 0, most = largest(pairs, hosts);
-  const bool may_tell = looks && pairs == most;
-  const int root = hosts.size() - largest(may_tell ? hosts.size() - hosts.rank() : 0, hosts);
-  const std::string told = broadcast_bytes(packer.bytes(), root, hosts);
-  Unpacker unpacker(told);
-  if (unpacker.take<bool>()) throw_told(unpacker, data.origin);
-  Prefixes all(data.train.size());
-  for (auto& of_source : all) {
-    of_source.resize(static_cast<std::size_t>(unpacker.take<std::int64_t>()));
-    for (std::string& prefix : of_source) prefix = unpacker.take_text();
-  }
-  return all;
-}
-
-std::vector<std::string> flat(const Prefixes& prefixes) {
-  std::vector<std::string> all;
-  for (const auto& of_source : prefixes) all.insert(all.end(), of_source.begin(), of_source.end());
-  return all;
-}
-
-void expect_same_data(const std::vector<std::string>& prefixes, Communicator& hosts) {
-  std::vector<std::string> paths;
-  for (const std::string& prefix : prefixes) {
-    for (std::string& path : token_file_paths(prefix)) paths.push_back(std::move(path));
-  }
-  files::expect_same_files(paths, hosts);
-}
-
-/// One of all pairs, as this rank has found it.
-struct Found {
-  std::optional<TokenPair> pair;  ///< with its fingerprint made; nothing where it failed
-  Failure failure;
-};
-
-Found validate(const std::string& prefix, files::ReadProgress& progress) {
-  Found found;
-  progress.begin(prefix + ".idx");
-  const auto failure = failure_of([&] {
-    TokenPair pair(prefix, [&](std::int64_t bytes) { progress.add(bytes); });
-    pair.fingerprint();
-    found.pair.emplace(std::move(pair));
-  });
-  progress.add(1);
-  if (failure) found.failure = *failure;
-  return found;
-}
-
-std::string packed(const Found& found) {
-  Packer packer;
-  packer.put(found.pair.has_value());
-  if (!found.pair) {
-    put(found.failure, packer);
-    return packer.bytes();
-  }
-  const PairFacts facts = found.pair->facts();
-  packer.put(facts.type, facts.sequences, facts.documents, facts.bin_bytes, facts.fingerprint);
-  return packer.bytes();
-}
-
-PairFacts take_facts(Unpacker& unpacker) {
-  PairFacts facts{.type = unpacker.take<TokenType>()};
-  facts.sequences = unpacker.take<std::int64_t>();
-  facts.documents = unpacker.take<std::int64_t>();
-  facts.bin_bytes = unpacker.take<std::int64_t>();
-  facts.fingerprint = unpacker.take<std::uint64_t>();
-  return facts;
-}
-
-/// Rank i validates pairs i, i + ranks and so on. Of several that are damaged all ranks name the first.
-std::vector<TokenPair> validate_together(const std::vector<std::string>& prefixes, const std::string& origin,
-                                         Communicator& hosts) {
-  const auto ranks = static_cast<std::size_t>(hosts.size()), rank = static_cast<std::size_t>(hosts.rank());
-  std::vector<Found> mine;
-  files::ReadProgress progress;
-  files::read_together("check of token data", hosts, progress, [&] {
-    for (std::size_t i = rank; i < prefixes.size(); i += ranks) mine.push_back(validate(prefixes[i], progress));
-  });
-  std::string told;
-  for (const Found& found : mine) told += packed(found);
-  const std::vector<std::string> all = gather_bytes(told, hosts);
-  std::vector<Unpacker> unpackers(all.begin(), all.end());
-  std::vector<TokenPair> pairs;
-  for (std::size_t i = 0; i < prefixes.size(); ++i) {
-    Unpacker& unpacker = unpackers[i % ranks];
-    if (!unpacker.take<bool>()) throw_told(unpacker, origin);
-    const PairFacts facts = take_facts(unpacker);
-    if (i % ranks == rank) {
-      pairs.push_back(std::move(*mine[i / ranks].pair));
-    } else {
-      pairs.emplace_back(prefixes[i], facts);
-    }
-  }
-  return pairs;
-}
-
-}  // namespace
 
 std::unique_ptr<Sampler> open_data(const RunConfig& config, Communicator& hosts) {
   const DataConfig& data = config.data;
-  const Prefixes prefixes = list_together(data, hosts);
-  const std::vector<std::string> all = flat(prefixes);
-  expect_same_data(all, hosts);
-  std::vector<TokenPair> pairs = validate_together(all, data.origin, hosts);
-  auto next = pairs.begin();
-  std::vector<TokenFile> files;
-  for (std::size_t i = 0; i < prefixes.size(); ++i) {
-    const auto end = next + static_cast<std::ptrdiff_t>(prefixes[i].size());
-    try {
-      files.emplace_back(data.train[i].path, std::vector<TokenPair>(std::move_iterator(next), std::move_iterator(end)));
-    } catch (const Error& error) {
-      throw error_of_data_train(error, data.origin);
-    }
-    next = end;
-  }
-  return std::make_unique<Sampler>(data.train, std::move(files), sampler_config(config));
+  std::vector<std::string> paths;
+  for (const DataSource& source : data.train) paths.push_back(source.path);
+  const auto error_of = [&](const Error& error) { return error_of_data_train(error, data.origin); };
+  return std::make_unique<Sampler>(data.train, open_token_files(paths, error_of, hosts), sampler_config(config));
 }
 
 }  // namespace octet

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -18,21 +19,22 @@
 namespace octet {
 namespace {
 
+using Files = std::span<const TokenFile>;
 using Facts = std::vector<std::optional<DataFacts>>;
 
-Facts read_facts(const Sampler& sampler) {
+Facts read_facts(Files files) {
   Facts facts;
-  for (const TokenFile& file : sampler.files()) {
+  for (const TokenFile& file : files) {
     facts.push_back(read_data_facts(data_facts_path(file.prefix()), file));
   }
   return facts;
 }
 
 /// What identify looks at, or why rank 0 could not read it.
-std::string packed_facts(const Sampler& sampler) {
+std::string packed_facts(Files files) {
   nlohmann::json packed;
   try {
-    for (const auto& facts : read_facts(sampler)) {
+    for (const auto& facts : read_facts(files)) {
       nlohmann::json one = nlohmann::json::object();
       if (facts && facts->tokenizer) one["tokenizer"] = json_of(*facts->tokenizer);
       if (facts && facts->text_bytes) one["text_bytes"] = *facts->text_bytes;
@@ -57,6 +59,11 @@ Facts unpacked_facts(const std::string& text) {
     facts.emplace_back(std::move(of_one));
   }
   return facts;
+}
+
+/// Of each file what rank 0 has read.
+Facts facts_together(Files files, Communicator& hosts) {
+  return unpacked_facts(broadcast_bytes(hosts.rank() == 0 ? packed_facts(files) : std::string(), 0, hosts));
 }
 
 DataIdentity told_identity(const Sampler& sampler, const Facts& facts, bool tells) {
@@ -126,12 +133,15 @@ std::optional<FileOfWeights> file_of_weights(const std::vector<std::string>& beg
 
 DataIdentity identify_data(const Sampler& sampler, Communicator& hosts) {
   const bool tells = hosts.rank() == 0;
-  const std::string packed = broadcast_bytes(tells ? packed_facts(sampler) : std::string(), 0, hosts);
-  return told_identity(sampler, unpacked_facts(packed), tells);
+  return told_identity(sampler, facts_together(sampler.files(), hosts), tells);
 }
 
 DataIdentity identify_data(const Sampler& sampler) {
-  return told_identity(sampler, read_facts(sampler), true);
+  return told_identity(sampler, read_facts(sampler.files()), true);
+}
+
+std::optional<TokenizerIdentity> tokenizer_of_data(const TokenFile& file, Communicator& hosts) {
+  return facts_together({&file, 1}, hosts).front()->tokenizer;
 }
 
 std::string tokenizer_text(const DataIdentity& identity) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ namespace octet {
 DataIdentity identify_data(const Sampler& sampler, Communicator& hosts);
 /// Reads the side files in one process, before the run.
 DataIdentity identify_data(const Sampler& sampler);
+/// What the side file of --data says, outside a run: rank 0 reads it for all. Collective over the hosts.
+std::optional<TokenizerIdentity> tokenizer_of_data(const TokenFile& file, Communicator& hosts);
 
 /// The text that checkpoints keep; empty where it is not known.
 std::string tokenizer_text(const DataIdentity& identity);
