@@ -113,9 +113,8 @@ struct Saver::Impl {
     planned = std::move(now);
   }
 
-  /// Collective in itself, but of one opinion in each group, so that all ranks get to the agreement.
   void reserve(const std::string& what, std::span<const DevicePiece> pieces) {
-    agree("checkpoints", what, failure_of([&] { snapshot.reserve(pieces, share, stream); }), world);
+    agree("checkpoints", what, snapshot.reserve(pieces, share, stream), world);
   }
 
   void take_snapshot(const SaveOrder& order, std::span<const DevicePiece> pieces) {

@@ -1,6 +1,7 @@
 #include "checkpoints/save/snapshot.h"
 
 #include <cstring>
+#include <utility>
 
 #include "src/base/round_up.h"
 #include "src/comm/host_exchange.h"
@@ -30,20 +31,36 @@ std::vector<std::int64_t> snapshot_offsets(std::span<const DevicePiece> pieces, 
   return offsets;
 }
 
-void Snapshot::reserve(std::span<const DevicePiece> pieces, const SaveShare& share, Stream& stream) {
-  const std::int64_t mine = snapshot_offsets(pieces, share.copies).back();
+std::optional<Failure> Snapshot::reserve(std::span<const DevicePiece> pieces, const SaveShare& share, Stream& stream) {
   pieces_.clear();
-  if (group_ == nullptr) {
-    if (mine <= alone_.bytes()) return;
-    alone_ = HostBuffer();  // give back the old one first
-    alone_ = HostBuffer(stream.device(), mine);
-    touch(alone_.as<char>(), mine);
-    return;
-  }
-  if (largest(mine <= shared_.bytes(group_->rank()) ? 0 : 1, *group_) == 0) return;
+  std::int64_t bytes = 0;
+  std::optional<Failure> failure = failure_of([&] {
+    bytes = snapshot_offsets(pieces, share.copies).back();
+    if (group_ == nullptr) reserve_alone(bytes, stream.device());
+  });
+  return group_ == nullptr ? failure : reserve_together(bytes, std::move(failure));
+}
+
+void Snapshot::reserve_alone(std::int64_t bytes, Device& device) {
+  if (bytes <= alone_.bytes()) return;
+  alone_ = HostBuffer();  // give back the old one first
+  alone_ = HostBuffer(device, bytes);
+  touch(alone_.as<char>(), bytes);
+}
+
+std::optional<Failure> Snapshot::reserve_together(std::int64_t bytes, std::optional<Failure> before) {
+  enum Need : std::int32_t { none, more, failed };
+  const Need mine = before ? failed : bytes > shared_.bytes(group_->rank()) ? more : none;
+  if (largest(mine, *group_) != more) return before;
   shared_ = SharedMemory();
-  shared_ = SharedMemory(*group_, mine);
-  touch(memory_of(group_->rank()), mine);
+  try {
+    shared_ = SharedMemory(*group_, bytes);
+  } catch (const Error& error) {
+    if (error.code() == ExitCode::lost_peer) throw;
+    return Failure{error.code(), error.what()};
+  }
+  touch(memory_of(group_->rank()), bytes);
+  return std::nullopt;
 }
 
 std::int64_t Snapshot::bytes() const {

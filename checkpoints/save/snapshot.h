@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "checkpoints/format/format.h"
 #include "checkpoints/save/save_share.h"
+#include "src/comm/agreement.h"
 #include "src/comm/shared_memory.h"
 #include "src/device/host_buffer.h"
 
@@ -23,9 +25,9 @@ class Snapshot {
   /// `group` as in WriterGroup; null, or it outlives this.
   explicit Snapshot(Communicator* group) : group_(group) {}
 
-  /// Memory for this rank's share of those pieces. Collective over the group; what it throws, all ranks of the group
-  /// throw.
-  void reserve(std::span<const DevicePiece> pieces, const SaveShare& share, Stream& stream);
+  /// Memory for this rank's share of those pieces. Collective over the group: whatever fails on one of its ranks, all
+  /// come back. Returns this rank's failure; throws only what no agreement can follow, that a peer is lost.
+  std::optional<Failure> reserve(std::span<const DevicePiece> pieces, const SaveShare& share, Stream& stream);
   /// Copies its share of the pieces from the device and waits for the copy. Not collective.
   void take(std::span<const DevicePiece> pieces, const SaveShare& share, Stream& stream);
   /// What this rank writes, of its own and its group's; whole when every rank of the group has taken its own. Valid
@@ -38,6 +40,8 @@ class Snapshot {
   }
 
  private:
+  void reserve_alone(std::int64_t bytes, Device& device);
+  std::optional<Failure> reserve_together(std::int64_t bytes, std::optional<Failure> before);
   void list(const DevicePiece& piece, const char* data);
   char* memory_of(int member) const { return group_ == nullptr ? alone_.as<char>() : shared_.part(member); }
 

@@ -12,26 +12,31 @@
 #include "checkpoints/format/hash.h"
 #include "checkpoints/restore/restore.h"
 #include "checkpoints/save/commit.h"
+#include "tests/checkpoints/allocations.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/virtual_run.h"
 
 namespace {
 
-thread_local std::int64_t allocations = 0;  // of this thread
+using octet::checkpoint::test::allocations;
+
+void* allocated(std::size_t bytes) {
+  ++allocations;
+  if (bytes > octet::checkpoint::test::AllocationLimit::largest()) return nullptr;
+  return std::malloc(bytes == 0 ? 1 : bytes);
+}
 
 }  // namespace
 
 // In place of the library's. What looks at every piece of a manifest allocates for it: text, a JSON value, a box.
 // Not inlined, else gcc takes new and free for a pair that does not match.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
-  ++allocations;
-  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+  if (void* memory = allocated(bytes)) return memory;
   throw std::bad_alloc();
 }
 [[gnu::noinline]] void* operator new(std::size_t bytes,
                                      const std::nothrow_t&) noexcept {  // or a sanitizer's own, which delete must match
-  ++allocations;
-  return std::malloc(bytes == 0 ? 1 : bytes);
+  return allocated(bytes);
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
   std::free(memory);
