@@ -9,11 +9,11 @@
 #include "checkpoints/format/format.h"
 #include "checkpoints/restore/restore.h"
 #include "checkpoints/restore/verification.h"
+#include "checkpoints/save/file_wait.h"
 #include "src/base/in_background.h"
 #include "src/base/log.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/packing.h"
-#include "src/comm/watchdog.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -133,7 +133,7 @@ void Pruner::make_room() {
     const bool over = leads() && state_ == State::reading && std::chrono::steady_clock::now() >= end;
     if (largest(over ? 1 : 0, world_) != 0) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    operation.check_deadline();
+    check_deadline(operation);
   }
 }
 
@@ -199,13 +199,18 @@ void Pruner::poll() {
   }
 }
 
+void Pruner::check_deadline(const OperationScope& operation) const {
+  if (state_ == State::choosing && leads() && !is_ready(choosing_)) check_answer(operation, rule_.root);
+  if (state_ == State::reading && !is_ready(reading_)) check_answer(operation, progress_.path());
+}
+
 void Pruner::finish() {
   const OperationScope operation("wait for the removal of old checkpoints");
   const auto end = std::chrono::steady_clock::now() + rule_.patience;
   for (poll(); state_ != State::idle; poll()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     late_ = std::chrono::steady_clock::now() >= end;
-    operation.check_deadline();
+    check_deadline(operation);
   }
   progress_.go_on();
   late_ = false;

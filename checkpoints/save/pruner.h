@@ -13,6 +13,7 @@
 #include "checkpoints/restore/shared_hashing.h"
 #include "checkpoints/restore/verification.h"
 #include "src/comm/communicator.h"
+#include "src/comm/watchdog.h"
 
 namespace octet::checkpoint {
 
@@ -76,6 +77,8 @@ class Pruner {
   void end_choosing();
   void start_reading(Question question);
   void end_reading();
+  /// Where this rank's own thread is what the others wait for.
+  void check_deadline(const OperationScope& operation) const;
 
   PruneRule rule_;
   Communicator& world_;

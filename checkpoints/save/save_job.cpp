@@ -1,16 +1,14 @@
 #include "checkpoints/save/save_job.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "checkpoints/format/format.h"
 #include "checkpoints/format/shard_file.h"
+#include "checkpoints/save/file_wait.h"
 #include "src/base/in_background.h"
-#include "src/base/log.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/agreement.h"
 #include "src/comm/host_exchange.h"
-#include "src/comm/watchdog.h"
 
 namespace octet::checkpoint {
 
@@ -57,22 +55,13 @@ std::optional<CommittedSave> SaveJob::advance() {
 
 CommittedSave SaveJob::wait() {
   if (!report_) {
-    wait_until("wait for the checkpoint writer", file_name(world_.rank()), [&] { return is_written(); });
+    const std::string file = order_.temporary() + "/" + file_name(world_.rank());
+    wait_for_files("wait for the checkpoint writer", file, world_, [&] { return is_written(); });
     collect();
   }
-  wait_until("wait for the manifest of a checkpoint", manifest_name, [&] { return manifest_.is_done(); });
+  const std::string file = order_.temporary() + "/" + manifest_name;
+  wait_for_files("wait for the manifest of a checkpoint", file, world_, [&] { return manifest_.is_done(); });
   return commit_manifest();
-}
-
-void SaveJob::wait_until(const char* what, const std::string& file, const std::function<bool()>& is_done) {
-  const OperationScope operation(what);
-  for (bool mine = false; largest((mine = is_done()) ? 0 : 1, world_) != 0;) {
-    if (!mine) {
-      operation.check_deadline(
-          fmt::format("the file system of {} does not answer for {}/{}", log::host(), order_.temporary(), file));
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
 }
 
 template <typename Work>

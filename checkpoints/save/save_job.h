@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
@@ -70,9 +69,6 @@ class SaveJob {
                               const RunState& state, std::span<const PieceData> pieces);
   bool leads() const { return world_.rank() == 0; }
   bool is_written() const;
-  /// Until all ranks are done. What a rank waits for is a file of its own: where the file system hangs, the watchdog's
-  /// error names the file, on the rank whose it is, while the others go on asking.
-  void wait_until(const char* what, const std::string& file, const std::function<bool()>& is_done);
   void collect();
   CommittedSave commit_manifest();
   /// Does `work`, which throws on all ranks or on none. Where it throws the job is over.

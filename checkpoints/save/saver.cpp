@@ -11,6 +11,7 @@
 #include "checkpoints/format/view.h"
 #include "checkpoints/save/commit.h"
 #include "checkpoints/save/disk_space.h"
+#include "checkpoints/save/file_wait.h"
 #include "checkpoints/save/pruner.h"
 #include "checkpoints/save/save_job.h"
 #include "checkpoints/save/save_share.h"
@@ -53,6 +54,7 @@ struct Saver::Impl {
   std::optional<SaveJob> job;      ///< the last one, until the next begins
   std::deque<SaveReport> reports;  ///< committed, not told yet
   std::shared_future<void> view;   ///< rank 0: of the last committed one, on a thread of its own
+  std::string view_path;           ///< what that makes
   Pruner pruner;
 
   Impl(SaverOptions with, Communicator& ranks, Stream& on)
@@ -141,17 +143,22 @@ struct Saver::Impl {
     if (!leads()) return;
     try {
       view = std::async(std::launch::async, make_view, directory, options.owner).share();
+      view_path = directory + "/" + view_name;
     } catch (const std::exception& error) {
       log::warning("{}: no thread for its view.h5: {}", directory, error.what());
     }
   }
+  bool view_is_made(std::chrono::seconds patience) const {
+    return !view.valid() || view.wait_for(patience) != std::future_status::timeout;
+  }
   void wait_for_view() const {
-    if (!view.valid() || view.wait_for(std::chrono::seconds(1)) != std::future_status::timeout) return;
-    log::info(
-        "waiting for the view.h5 of the last checkpoint, which is whole without it; octet checkpoint view makes it "
-        "too");
-    const OperationScope operation("wait for the view of a checkpoint");
-    view.wait();
+    if (!view_is_made(std::chrono::seconds(1))) {
+      log::info(
+          "waiting for the view.h5 of the last checkpoint, which is whole without it; octet checkpoint view makes it "
+          "too");
+    }
+    wait_for_files("wait for the view of a checkpoint", view_path, world,
+                   [&] { return view_is_made(std::chrono::seconds(0)); });
   }
 
   std::optional<SaveReport> next_report() {

@@ -59,8 +59,8 @@ class Saver {
   /// returns the newest; the others are logged.
   std::optional<SaveReport> finish();
   bool busy() const;
-  /// Waits for the view of the last committed checkpoint, and says so where it takes long: with the million pieces of a
-  /// large run HDF5 needs many seconds for it. Not collective.
+  /// Waits, on every rank, for the view of the last committed checkpoint, and says so where it takes long: with the
+  /// million pieces of a large run HDF5 needs many seconds for it.
   void wait_for_view() const;
   /// The host memory that stays with this rank after a save: its snapshot, and its lists of pieces; on rank 0 the plan
   /// too, with the pieces of all ranks.

@@ -1,5 +1,6 @@
 // A rank that stands still, stopped from outside or in a call that never ends, does not keep the others: each finds by
 // itself that nothing goes on, says where, and ends with 71 within its limit and 5 s more.
+#include <array>
 #include <regex>
 
 #include "checkpoints/format/format.h"
@@ -115,6 +116,26 @@ TEST(AStoppedRank, WhereAReadOfACheckpointNeverEnds) {
   EXPECT_TRUE(std::regex_search(run.result.err, std::regex("the file system of \\S+ does not answer for " + named)))
       << run.result.err;
   EXPECT_HAS(read_bytes(run.file("failure.txt")), "exit code 71: [comm] read of a checkpoint's files");
+}
+
+TEST(AStoppedRank, WhereOldCheckpointsAreLookedAtForRemoval) {
+  const std::string interval = "--checkpoint.interval 2 --checkpoint.keep ";
+  const TrainedRun first = train(2, "--train.steps 6 " + interval + "3");
+  ASSERT_EQ(steps_of(first).size(), 3u) << first.result.err;
+  // Rank 0 reads the manifest of one that may have to stay, and rank 1 a file of it.
+  for (const auto& [file, rank, named] :
+       std::vector<std::array<std::string, 3>>{{checkpoint::manifest_name, "0", "checkpoints"},
+                                               {checkpoint::file_name(1), "1", checkpoint::file_name(1)}}) {
+    const std::string copy = new_run_directory();
+    std::filesystem::copy(workplace() / first.directory, workplace() / copy, std::filesystem::copy_options::recursive);
+    const TrainedRun run =
+        stopped_at("open_hangs", "--train.steps 8 " + interval + "2", checkpoint::directory_name(4) + "/" + file, copy);
+    EXPECT_FALSE(run.result.timed_out);
+    const std::string reason = read_bytes(run.file("failure.txt"));
+    EXPECT_HAS(reason, " rank " + rank + " exit code 71: [comm] wait for the removal of old checkpoints ");
+    EXPECT_TRUE(std::regex_search(reason, std::regex("the file system of \\S+ does not answer for \\S*" + named + " ")))
+        << reason;
+  }
 }
 
 TEST(AStoppedRank, AtTheEndOfMpi) {

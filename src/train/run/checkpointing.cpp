@@ -184,7 +184,6 @@ void Checkpointing::wait_for_view() const {
   if (!on()) return;
   const RunPhaseScope phase(RunPhase::checkpoint);
   saver_->wait_for_view();
-  environment_.control.barrier();  // the others wait here, for as long as a checkpoint may take
 }
 
 void Checkpointing::finish_pending() {
