@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "checkpoints/restore/restore.h"
+#include "src/comm/failure.h"
 #include "src/train/options/option_texts.h"
 #include "src/train/run/loop.h"
 #include "src/train/start/run_directory.h"
@@ -60,6 +61,7 @@ class LoopEnd : public TrainerTest {
     std::string err;  ///< of this rank
     nlohmann::json status;
     std::vector<std::string> checkpoints;
+    bool failure_counts = true;  ///< one of this rank after the end
   };
 
   LoopEnd() {
@@ -92,7 +94,9 @@ class LoopEnd : public TrainerTest {
     const StopSignal signal;
     Checkpointing checkpoints(config_, environment, trainer, log, {});
     Profiler profiler(config_, environment, directory, 0);
-    std::atomic<std::int64_t> done = 0;
+    FailureStatus failure(directory, *control);
+    failure.done() = done_before_;
+    failure.begin();
     const StopRequest stop(signal, WallClock(seconds > 0 ? WallClock::seconds() + seconds : 0), "");
     ended.code = train_steps({.config = config_,
                               .environment = environment,
@@ -101,11 +105,11 @@ class LoopEnd : public TrainerTest {
                               .checkpoints = checkpoints,
                               .profiler = profiler,
                               .stop = stop,
-                              .plan = {}},
-                             done);
-    ended.done = done;
+                              .failure = failure,
+                              .plan = {}});
+    ended.failure_counts = leave_reason(ExitCode::internal, "what comes afterwards").first;
+    ended.done = failure.done();
     ended.err = testing::internal::GetCapturedStderr();
-    world_->barrier();  // rank 0 has written the status
     ended.status = nlohmann::json::parse(std::ifstream(directory.status()));
     ended.checkpoints = checkpoint::list_checkpoints(directory.checkpoints());
     world_->barrier();
@@ -113,6 +117,7 @@ class LoopEnd : public TrainerTest {
   }
 
   bool infinite_loss_ = false;
+  std::int64_t done_before_ = 0;  ///< steps of an earlier start
 };
 
 // A step that takes longer than it sleeps ends the run earlier, never later: on a busy machine too these hold.
@@ -161,6 +166,25 @@ TEST_F(LoopEnd, KeepsTheStateOfALastStepThatWasFinite) {
   EXPECT_EQ(ended.code, 0);
   EXPECT_EQ(ended.checkpoints.size(), 1u);
   EXPECT_EQ(ended.err.find("is not saved"), std::string::npos) << ended.err;
+}
+
+/// What was done stays done: on no rank does a later failure make a status of its own.
+TEST_F(LoopEnd, IsFinalWhenItIsWrittenDown) {
+  config_.train.steps = 1;
+  for (const char* interval : {"off", "10"}) {
+    config_.checkpoint.interval = interval;
+    const Ended ended = run(0);
+    EXPECT_FALSE(ended.failure_counts);
+    EXPECT_EQ(ended.status["state"], "finished");
+  }
+}
+
+TEST_F(LoopEnd, OfAStartThatHasNothingToDoIsFinalToo) {
+  config_.train.steps = 1;
+  done_before_ = 1;
+  const Ended ended = run(0);
+  EXPECT_FALSE(ended.failure_counts);
+  EXPECT_EQ(ended.status["state"], "finished");
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ class Replicas : public TrainerTest {
     Checkpointing checkpoints(config_, environment, trainer, log, {});
     Profiler profiler(config_, environment, directory, 0);
     Ended ended;
-    std::atomic<std::int64_t> done = 0;
+    FailureStatus failure(directory, *control);
     testing::internal::CaptureStderr();
     ended.code = train_steps({.config = config_,
                               .environment = environment,
@@ -71,9 +71,9 @@ class Replicas : public TrainerTest {
                               .checkpoints = checkpoints,
                               .profiler = profiler,
                               .stop = StopRequest(signal, WallClock(0), ""),
-                              .plan = {}},
-                             done);
-    ended.done = done;
+                              .failure = failure,
+                              .plan = {}});
+    ended.done = failure.done();
     ended.err = testing::internal::GetCapturedStderr();
     world_->barrier();  // rank 0 has written the status
     ended.status = nlohmann::json::parse(std::ifstream(log.directory().status()));

@@ -64,7 +64,7 @@ class StepTimes : public TrainerTest {
     for (const auto& piece : held_pieces(trainer.model())) {
       ended.snapshot += static_cast<double>(piece.box.extent.elements() * 4) * per_byte;
     }
-    std::atomic<std::int64_t> done = 0;
+    FailureStatus failure(directory, *world_);
     testing::internal::CaptureStderr();
     testing::internal::CaptureStdout();
     stream->synchronize();
@@ -76,14 +76,14 @@ class StepTimes : public TrainerTest {
                                   .checkpoints = checkpoints,
                                   .profiler = profiler,
                                   .stop = stop,
-                                  .plan = {}},
-                                 done);
+                                  .failure = failure,
+                                  .plan = {}});
     ended.wall = recording.clock.host - begin;
     testing::internal::GetCapturedStdout();
     const std::string err = testing::internal::GetCapturedStderr();
     EXPECT_EQ(code, 0);
     EXPECT_FALSE(trainer.model().update_under_way()) << "the last update is a part of the run, and of what is saved";
-    EXPECT_EQ(done.load(), config_.train.steps);
+    EXPECT_EQ(failure.done().load(), config_.train.steps);
     if (world_->rank() != 0) return ended;
     ended.last_line = err.substr(err.find("finished after step"));
     std::ifstream file(directory.metrics());

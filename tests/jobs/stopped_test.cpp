@@ -138,6 +138,16 @@ TEST(AStoppedRank, WhereOldCheckpointsAreLookedAtForRemoval) {
   }
 }
 
+/// What was done stays done.
+TEST(AStoppedRank, WhereTheViewOfTheLastCheckpointIsNeverMade) {
+  const TrainedRun run = stopped_at("open_hangs", "--train.steps 2 --checkpoint.interval 1000", "view.h5.tmp");
+  expect_ended(run,
+               "wait for the view of a checkpoint has not completed within 4 s in phase checkpoint .*: the file system "
+               "of \\S+ does not answer for \\S*/step-000002/view.h5 ");
+  EXPECT_EQ(run.status()["state"], "finished");
+  EXPECT_FALSE(run.has("failure.txt"));
+}
+
 TEST(AStoppedRank, AtTheEndOfMpi) {
   const TrainedRun run = stopped_at("MPI_Finalize", "--train.steps 2");
   expect_ended(run, "in MPI_Finalize in phase end \\(comm.timeout_seconds\\)");

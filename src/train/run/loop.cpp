@@ -33,10 +33,10 @@ std::string place_of(const RunEnvironment& environment) {
 /// The loop's state between two steps.
 class Loop {
  public:
-  Loop(const LoopParts& parts, std::atomic<std::int64_t>& done)
+  explicit Loop(const LoopParts& parts)
       : parts_(parts),
-        done_(done),
-        first_(done + 1),
+        done_(parts.failure.done()),
+        first_(done_ + 1),
         late_(reads_late(parts.config)),
         steps_(parts.trainer, parts.environment.control, late_),
         slow_ranks_(parts.config.train.slow_rank_every, parts.config.train.slow_rank_factor, parts.environment.waits,
@@ -46,7 +46,7 @@ class Loop {
     if (first_ > parts_.config.train.steps) {
       parts_.checkpoints.finish_pending();  // fewer may have to be kept than an earlier start kept
       take_stop_file_away();
-      parts_.log.end("finished", "all steps done", 0, done_);
+      write_down({.state = "finished", .reason = "all steps done", .exit_code = ExitCode::finished});
       return 0;
     }
     parts_.trainer.clock().mark(Activity::wait);  // the run's time begins
@@ -173,10 +173,14 @@ class Loop {
       ending.exit_code = ExitCode::resumable;
     }
     tell_shared_warnings(parts_.environment.control);
-    const int code = static_cast<int>(ending.exit_code);
-    parts_.log.end(ending.state, ending.reason, code, done_);
+    write_down(ending);
     parts_.checkpoints.wait_for_view();
-    return code;
+    return static_cast<int>(ending.exit_code);
+  }
+
+  void write_down(const Ending& ending) {
+    parts_.log.end(ending.state, ending.reason, static_cast<int>(ending.exit_code), done_);
+    parts_.failure.end(parts_.environment.control);
   }
 
   /// A run that has come to its end, by whatever way, leaves no request for one to the next start.
@@ -198,8 +202,8 @@ class Loop {
 
 }  // namespace
 
-int train_steps(const LoopParts& parts, std::atomic<std::int64_t>& done) {
-  return Loop(parts, done).run();
+int train_steps(const LoopParts& parts) {
+  return Loop(parts).run();
 }
 
 }  // namespace octet

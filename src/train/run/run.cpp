@@ -110,8 +110,8 @@ int train(const RunConfig& configured, RunConfig& config, const RunEnvironment& 
                                   .checkpoints = *checkpoints,
                                   .profiler = *profiler,
                                   .stop = stop,
-                                  .plan = plan},
-                                 failure.done());
+                                  .failure = failure,
+                                  .plan = plan});
     enter(RunPhase::end);
     write_traces();
     return code;

@@ -6,6 +6,7 @@
 
 #include "src/base/log.h"
 #include "src/base/reason.h"
+#include "src/comm/watchdog.h"
 #include "src/metrics/status.h"
 
 namespace octet {
@@ -31,8 +32,15 @@ FailureStatus::FailureStatus(const RunDirectory& directory, Communicator& contro
           cleared(directory.path + "/failure.txt", control), [this](ExitCode code) { return may_write(code); },
           [this](ExitCode code, const std::string& message) { write(code, message); }) {}
 
+void FailureStatus::end(Communicator& control) {
+  if (control.rank() == 0) ended_ = true;           // also where another one is lost before it knows
+  const RunPhaseScope phase(RunPhase::checkpoint);  // the others wait for rank 0's files
+  control.barrier();
+  ended_ = true;
+}
+
 bool FailureStatus::may_write(ExitCode code) const {
-  return (begun_ || code != ExitCode::usage) && owner_.holds();
+  return !ended_ && (begun_ || code != ExitCode::usage) && owner_.holds();
 }
 
 void FailureStatus::write(ExitCode code, const std::string& message) const {

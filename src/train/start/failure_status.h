@@ -15,7 +15,8 @@ namespace octet {
 /// failure.txt, which only the first rank to fail writes, and by that rank in status.json too. The watchdog's thread
 /// may do it, so status.json is made from what stands there, of which rank 0 wrote all but how the run ended. Before
 /// the run begins its steps a usage error is not told there: what stands in the directory is of an earlier start, which
-/// has nothing to do with what this one was mistakenly asked to do.
+/// has nothing to do with what this one was mistakenly asked to do. Nor is anything told there once it is written down
+/// how the run ended: what was done stays done, whatever becomes of what follows (the view of the last checkpoint).
 class FailureStatus {
  public:
   /// Collective over the hosts: rank 0 has removed the failure.txt of an earlier start when this returns.
@@ -23,6 +24,9 @@ class FailureStatus {
 
   /// Says that the directory is of this start from now on.
   void begin() { begun_ = true; }
+  /// To be called when rank 0 has written down how the run ended. Collective over the hosts: the others know it by
+  /// that.
+  void end(Communicator& control);
   /// The last step whose result was read, for whoever counts them.
   std::atomic<std::int64_t>& done() { return done_; }
 
@@ -34,6 +38,7 @@ class FailureStatus {
   OwnerMark owner_;
   std::atomic<std::int64_t> done_ = 0;
   std::atomic<bool> begun_ = false;
+  std::atomic<bool> ended_ = false;
   FailureFile file_;
 };
 
