@@ -12,6 +12,13 @@ if(OCTET_CUDA)
     COMPILE_DEFINITIONS "NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING;CUDNN_FRONTEND_SKIP_JSON_LIB")
 endif()
 
+# In whose place a test has libraries of its own (tests/emulated).
+if(OCTET_CUDA)
+  set_source_files_properties(
+    ${PROJECT_SOURCE_DIR}/kernels/cuda/host/cublas_lt.cpp ${PROJECT_SOURCE_DIR}/kernels/cuda/host/cudnn_loading.cpp
+    PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endif()
+
 # Sanitized loops are not vectorised, of which clang warns.
 if(OCTET_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(room-kernels PRIVATE -Wno-pass-failed)

@@ -173,6 +173,7 @@ compile() {
   if [[ $preset == cuda ]]; then
     # For this machine's processor, as the preset cpu: so the two share what they compile alike.
     # With ptxas' report, which the check of kernel resources reads.
+    ! emulates || targets+=(octet-test-emulated)
     targets+=(octet octet-train octet-evaluate octet-commbench octet-bench-gpu) && options=(-DOCTET_CPU_ARCH=auto -DCMAKE_CUDA_FLAGS=-Xptxas=-v)
     # Code for other GPUs than Hopper takes two thirds of the time: where a kernel has changed, and in --long.
     files=$("${lately[@]}" device 2>"$log.configure") || code=$?
@@ -184,6 +185,7 @@ compile() {
   [[ -e $log ]] || mv "$log.configure" "$log"
   return "$code"
 }
+emulates() { [[ $(uname -m) == x86_64 ]]; } # tests/emulated/emulated.cmake
 has_nvcc() { jobs/install-cuda.sh --find >/dev/null; }
 
 # build_beside PRESET...: begins them beside other steps, with the time that nothing else wants; `build` collects them.
@@ -380,6 +382,7 @@ export -f make_bundle
 if has_nvcc; then
   selected 'build cuda' && build cuda
   for room in $(cuda_rooms); do run_room "$room" cuda 600; done
+  ! emulates || run_room emulated cuda 1200
   ! selected 'bundle' >/dev/null || build cuda
   check 'bundle' 900 bash -c make_bundle
   ! selected 'kernel resources' >/dev/null || build cuda

@@ -132,8 +132,9 @@ LIBRARIES = {
     "hdf5": ["checkpoints/", "tests/"],
     "H5": ["checkpoints/", "tests/"],
     "oneapi/dnnl/": ["kernels/cpu/"],
-    "dnnl": ["kernels/cpu/"],
+    "dnnl": ["kernels/cpu/", "tests/emulated/"],
     "yaml-cpp/": ["src/base/options", "jobs/"],
+    "boost/context/": ["tests/emulated/"],
     "boost/": ["src/base/options", "jobs/"],
     "spdlog/": ["src/base/"],
     "Random123/": ["src/base/"],
@@ -303,10 +304,10 @@ def check_types(root, paths):
 
 def check_names(paths):
     """One name, one header: people and messages call a header by its name alone, and some file systems take
-    A.h for a.h. An operation's header in kernels/ and that of its caller in src/ops or src/optim have the operation's."""
+    A.h for a.h. What takes a header's place has its name. An operation's header in kernels/ and that of its caller in src/ops or src/optim have the operation's."""
     seen, problems = {}, []
     for path in paths:
-        if path.endswith((".h", ".hpp", ".cuh")):
+        if path.endswith((".h", ".hpp", ".cuh")) and not path.startswith("tests/emulated/include/"):
             caller = path.startswith(("src/ops/", "src/optim/"))
             name = ("caller " if caller and f"kernels/{os.path.basename(path)}" in paths else "") + os.path.basename(path)
             if seen.setdefault(name.lower(), path) != path:

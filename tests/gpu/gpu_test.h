@@ -31,6 +31,11 @@ class GpuTest : public ::testing::Test {
   const KernelTable& gpu() const { return cuda_kernels(); }
 };
 
+/// Whether the device is a processor's emulation (tests/emulated), on which what is large takes long.
+inline bool is_emulated() {
+  return cuda_device(0).name() == "emulated device";
+}
+
 struct Matrix {
   std::int64_t rows, columns;
 };

@@ -5,13 +5,15 @@
 #include <vector>
 
 #include "src/train/step/trainer.h"
+#include "tests/gpu/gpu_test.h"
 
 namespace octet::gpu_test {
 
 /// A run of a small model on the GPU, alone in its mesh, on the batches of a dry run.
 class SmallRun {
  public:
-  /// Three blocks of 256, one micro-batch of two rows a step; the caller changes what it is about.
+  /// Three blocks of 256, or 128 on an emulated device; one micro-batch of two rows a step. The caller changes what it
+  /// is about.
   static RunConfig config(Precision precision, const char* recipe = "tensorwise") {
     RunConfig config;
     config.device = DeviceType::cuda;
@@ -29,6 +31,14 @@ class SmallRun {
     config.train.micro_batch = 2;
     config.train.global_batch = 2;
     config.data.validation_fraction = 0.1;
+    if (is_emulated()) {
+      config.model.dim = 128;
+      config.model.heads = 2;
+      config.model.kv_heads = 1;
+      config.model.ffn_dim = 256;
+      config.model.vocab_size = 256;
+      config.train.seq_len = 64;
+    }
     return config;
   }
 

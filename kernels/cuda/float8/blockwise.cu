@@ -226,7 +226,7 @@ void quantize_vectors(Stream& stream, const QuantizeVectors& args) {
   check_operands(args);
   if (args.rows == 0 || args.columns == 0 || (!args.by_row.wanted() && !args.by_column.wanted())) return;
   dispatch_storage(args.from, [&]<typename T>(T) {
-    vectors_kernel<<<blocks_of(args), threads, 0, native(stream)>>>(
+    vectors_kernel<T><<<blocks_of(args), threads, 0, native(stream)>>>(
         static_cast<const T*>(args.x), args.rows, args.columns, static_cast<std::uint8_t*>(args.by_row.y),
         args.by_row.inverse_scale, static_cast<std::uint8_t*>(args.by_column.y), args.by_column.inverse_scale,
         args.column_transposed, float8_max(args.to), args.power_of_two, args.to == DType::e4m3);
@@ -238,7 +238,7 @@ void quantize_blocks(Stream& stream, const QuantizeBlocks& args) {
   check_operands(args);
   if (args.rows == 0 || args.columns == 0) return;
   dispatch_storage(args.from, [&]<typename T>(T) {
-    blocks_kernel<<<blocks_of(args), threads, 0, native(stream)>>>(
+    blocks_kernel<T><<<blocks_of(args), threads, 0, native(stream)>>>(
         static_cast<const T*>(args.x), args.rows, args.columns, static_cast<std::uint8_t*>(args.y),
         static_cast<std::uint8_t*>(args.y_transposed), args.inverse_scale_by_row, args.inverse_scale_by_column,
         block_scale_stride(args.columns), block_scale_stride(args.rows), float8_max(args.to), args.power_of_two,

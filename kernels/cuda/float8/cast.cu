@@ -162,7 +162,7 @@ void convert_all(Stream& stream, const Convert& args) {
   const auto* x = static_cast<const From*>(args.x);
   auto* y = static_cast<To*>(args.y);
   const std::int64_t packs = aligned(16, x, y) ? args.n / 4 : 0;
-  convert_kernel<<<blocks_for(args.n, threads * 4), threads, 0, native(stream)>>>(x, y, args.n, packs);
+  convert_kernel<From, To><<<blocks_for(args.n, threads * 4), threads, 0, native(stream)>>>(x, y, args.n, packs);
   check_launch("convert");
 }
 

@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(threads)
 void scale_sums(Stream& stream, const Gemm& args, const float* sums) {
   const std::int64_t elements = args.m * args.n;
   dispatch_storage(args.c_dtype, [&]<typename C>(C) {
-    scale_kernel<<<blocks_for(elements, threads), threads, 0, native(stream)>>>(
+    scale_kernel<C><<<blocks_for(elements, threads), threads, 0, native(stream)>>>(
         sums, static_cast<C*>(args.c), elements, args.n, args.a.inverse_scale, args.a.scales == ScaleForm::each ? 1 : 0,
         args.b.inverse_scale, args.b.scales == ScaleForm::each ? 1 : 0, args.beta != 0.0f);
   });

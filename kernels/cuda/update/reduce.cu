@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/device/instructions.cuh"
 #include "kernels/cuda/device/packs.cuh"
 #include "kernels/cuda/device/stats_fold.cuh"
 #include "kernels/cuda/host/launch.h"
@@ -57,12 +58,7 @@ struct BlockSums {
 __device__ __forceinline__ bool is_last(BlockSums* sums) {
   __shared__ bool last;
   if (threadIdx.x == 0) {
-    unsigned before = 0;  // of blocks; from gridDim.x - 1 on to zero
-    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
-                 : "=r"(before)
-                 : "l"(__cvta_generic_to_global(&sums->ended)), "r"(gridDim.x - 1)
-                 : "memory");
-    last = before == gridDim.x - 1;
+    last = count_up_to(&sums->ended, gridDim.x - 1) == gridDim.x - 1;
   }
   __syncthreads();
   return last;

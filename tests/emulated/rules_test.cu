@@ -1,0 +1,194 @@
+// What the emulated device refuses, and what it makes visible: each of these kernels and streams is wrong on a GPU too,
+// where it may go well for years.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "kernels/cuda/device/cluster.cuh"
+#include "kernels/cuda/device/shared_memory.cuh"
+#include "tests/emulated/streams.h"
+
+namespace octet::cuda {
+namespace {
+
+using emulated::Device;
+
+/// The device as new; a fault of the test before is forgotten.
+class EmulatedRules : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Device::get().broken = Device::get().last_error = cudaSuccess;
+    cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, 0);
+    cudaMalloc(reinterpret_cast<void**>(&memory), bytes);
+    cudaMallocHost(reinterpret_cast<void**>(&host), bytes);
+  }
+  void TearDown() override {
+    Device::get().broken = Device::get().last_error = cudaSuccess;
+    cudaStreamDestroy(stream);
+    cudaFree(memory);
+    cudaFreeHost(host);
+  }
+  /// What it says on the standard error while the host waits.
+  std::string fault() {
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorLaunchFailure);
+    EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorLaunchFailure) << "a broken device stays so";
+    return ::testing::internal::GetCapturedStderr();
+  }
+  std::vector<float> values(int n) {
+    EXPECT_EQ(cudaMemcpyAsync(host, memory, static_cast<std::size_t>(n) * 4, cudaMemcpyDeviceToHost, stream), cudaSuccess);
+    EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    return {host, host + n};
+  }
+
+  static constexpr std::size_t bytes = 1 << 16;
+  cudaStream_t stream = nullptr;
+  float *memory = nullptr, *host = nullptr;
+};
+
+#define EXPECT_TEXT(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+__global__ void wait_apart() {
+  if (threadIdx.x == 0) __syncwarp(3u);
+  if (threadIdx.x == 1) __syncthreads();
+}
+TEST_F(EmulatedRules, ABlockThatHangs) {
+  wait_apart<<<1, 2, 0, stream>>>();
+  EXPECT_TEXT(fault(), "wait_apart: the block hangs: 0 of 2 threads have ended, 2 wait (thread 0 at __syncwarp, thread 1 "
+                       "at __syncthreads)");
+}
+
+__global__ void shuffles_beside_its_mask() {
+  __shfl_sync(0xFFFFu, 1.0f, 0);
+}
+TEST_F(EmulatedRules, ALaneThatIsNotOfItsMask) {
+  shuffles_beside_its_mask<<<1, 32, 0, stream>>>();
+  EXPECT_TEXT(fault(), "is not of its mask 0xffff");
+}
+
+__global__ void reads_a_lane_that_is_not_there() {
+  if (threadIdx.x < 16) __shfl_sync(0xFFFFu, 1.0f, 16);
+}
+TEST_F(EmulatedRules, AValueOfALaneThatIsNotThere) {
+  reads_a_lane_that_is_not_there<<<1, 32, 0, stream>>>();
+  EXPECT_TEXT(fault(), "reads a lane that is not of the mask");
+}
+
+__global__ void traps() {
+  __trap();
+}
+TEST_F(EmulatedRules, ATrap) {
+  traps<<<1, 1, 0, stream>>>();
+  EXPECT_TEXT(fault(), "traps: __trap (block 0, thread 0)");
+}
+
+/// Reversed through shared memory, with a barrier or without.
+template <bool waits>
+__global__ void reverse(float* x) {
+  __shared__ float all[128];
+  all[threadIdx.x] = x[threadIdx.x];
+  if (waits) __syncthreads();
+  x[threadIdx.x] = all[127 - threadIdx.x];
+}
+__global__ void count(float* x) {
+  x[threadIdx.x] = static_cast<float>(threadIdx.x);
+}
+TEST_F(EmulatedRules, AMissingBarrierHasAWrongResult) {
+  std::vector<float> reversed(128);
+  for (int i = 0; i < 128; ++i) reversed[static_cast<std::size_t>(i)] = static_cast<float>(127 - i);
+  count<<<1, 128, 0, stream>>>(memory);
+  reverse<true><<<1, 128, 0, stream>>>(memory);
+  EXPECT_EQ(values(128), reversed);
+  count<<<1, 128, 0, stream>>>(memory);
+  reverse<false><<<1, 128, 0, stream>>>(memory);
+  EXPECT_NE(values(128), reversed);
+}
+
+template <bool waits>
+__global__ void copies(float* x) {
+  float* shared = reinterpret_cast<float*>(dynamic_shared<int4>());
+  copy_async(shared + 4 * threadIdx.x, x + 4 * threadIdx.x);
+  commit_copies();
+  if (waits) wait_for_copies<0>();
+  x[4 * threadIdx.x] = shared[4 * threadIdx.x] + 1;
+}
+TEST_F(EmulatedRules, ACopyThatNobodyWaitedForIsNotThere) {
+  count<<<1, 128, 0, stream>>>(memory);
+  copies<true><<<1, 32, 512, stream>>>(memory);
+  EXPECT_EQ(values(5), (std::vector<float>{1, 1, 2, 3, 5}));
+  copies<false><<<1, 32, 512, stream>>>(memory);
+  EXPECT_TRUE(std::isnan(values(1)[0]));
+}
+
+__global__ void reads_shared_memory(float* x) {
+  x[threadIdx.x] = dynamic_shared<float>()[threadIdx.x];
+}
+TEST_F(EmulatedRules, SharedMemoryThatNobodyWroteIsNoNumber) {
+  reads_shared_memory<<<1, 32, 128, stream>>>(memory);
+  for (const float x : values(32)) EXPECT_TRUE(std::isnan(x));
+}
+
+TEST_F(EmulatedRules, LaunchesThatCudaRefuses) {
+  traps<<<1, 1025, 0, stream>>>();
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidConfiguration);
+  traps<<<0, 1, 0, stream>>>();
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidConfiguration);
+  reads_shared_memory<<<1, 1, 48 * 1024 + 1, stream>>>(memory);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue) << "nobody asked for more than 48 KiB";
+  EXPECT_EQ(cudaFuncSetAttribute(reads_shared_memory, cudaFuncAttributeMaxDynamicSharedMemorySize, 228 * 1024),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+}
+
+/// Each block's number, read by its neighbour; without the second barrier a block may end before.
+template <bool stays>
+__global__ void neighbours(float* x) {
+  __shared__ float mine;
+  mine = static_cast<float>(blockIdx.x);
+  cluster_barrier();
+  if (cluster_rank() == 0) x[0] = *in_block(&mine, 1);
+  if (stays) cluster_barrier();
+}
+TEST_F(EmulatedRules, BlocksOfAClusterReadEachOthersMemory) {
+  launch_clusters(neighbours<true>, {.blocks = 2, .threads = 1, .shared = 0}, 1, stream, memory);
+  EXPECT_EQ(values(1), std::vector<float>{1});
+}
+
+__global__ void outside_a_cluster() {
+  cluster_barrier();
+}
+TEST_F(EmulatedRules, ABarrierOfNoCluster) {
+  outside_a_cluster<<<1, 1, 0, stream>>>();
+  EXPECT_TEXT(fault(), "a barrier of a cluster in a launch without clusters");
+}
+
+TEST_F(EmulatedRules, AStreamThatDoesNotWaitReadsWhatWasThereBefore) {
+  cudaStream_t other = nullptr;
+  cudaEvent_t event = nullptr;
+  cudaStreamCreateWithPriority(&other, cudaStreamNonBlocking, 0);
+  cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+  count<<<1, 128, 0, other>>>(memory);
+  EXPECT_TRUE(std::isnan(values(2)[1])) << "what `other` writes is not waited for";
+  cudaEventRecord(event, other);
+  cudaStreamWaitEvent(stream, event, 0);
+  EXPECT_EQ(values(2)[1], 1);
+  cudaEventDestroy(event);
+  cudaStreamDestroy(other);
+}
+
+TEST_F(EmulatedRules, WhatACaptureForbids) {
+  cudaGraph_t graph = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  count<<<1, 128, 0, stream>>>(memory);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorStreamCaptureUnsupported);
+  EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
+  EXPECT_EQ(graph, nullptr);
+  EXPECT_TRUE(std::isnan(values(1)[0])) << "what was captured was not done";
+}
+
+TEST_F(EmulatedRules, ACopyWhoseDirectionIsAnother) {
+  EXPECT_EQ(cudaMemcpyAsync(host, memory, 4, cudaMemcpyHostToDevice, stream), cudaErrorInvalidValue);
+}
+
+}  // namespace
+}  // namespace octet::cuda

@@ -1,0 +1,159 @@
+// CUDA's run time for the emulated device: the device itself and launches. As much as Octet calls, with the limits of
+// an H100. Returns what CUDA returns, by the CUDA Runtime API reference; a kernel's fault is told on the standard error
+// and is the answer to every call from then on.
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+#include <map>
+
+#include "tests/emulated/emulated_launch.h"
+#include "tests/emulated/runtime.h"
+
+namespace octet::emulated {
+namespace {
+
+constexpr int multiprocessors = 132, threads_of_multiprocessor = 2048;
+constexpr std::size_t shared_of_multiprocessor = 228 * 1024, shared_unasked = 48 * 1024;
+
+std::map<const void*, std::size_t>& allowed_shared() {
+  static std::map<const void*, std::size_t> bytes;
+  return bytes;
+}
+
+}  // namespace
+
+void give(cudaStream_t stream, Grid grid, const void* kernel, std::function<void()> thread) {
+  call([&](Device& device) {
+    const std::size_t threads = std::size_t{grid.threads.x} * grid.threads.y * grid.threads.z;
+    const auto allowed = allowed_shared().find(kernel);
+    const std::size_t most = allowed == allowed_shared().end() ? shared_unasked : allowed->second;
+    if (threads == 0 || threads > 1024 || grid.blocks.x == 0 || grid.blocks.y == 0 || grid.blocks.z == 0 ||
+        grid.blocks.y > 65535 || grid.blocks.z > 65535 || grid.threads.z > 64) {
+      return cudaErrorInvalidConfiguration;
+    }
+    if (grid.cluster > 1 && (grid.blocks.x % grid.cluster != 0 || grid.cluster > 16))
+      return cudaErrorInvalidClusterSize;
+    if (grid.shared > most) return cudaErrorInvalidValue;
+    device.give(stream, [grid = std::move(grid), thread = std::move(thread)] { run(grid, thread); });
+    return cudaSuccess;
+  });
+}
+
+}  // namespace octet::emulated
+
+using namespace octet::emulated;
+
+extern "C" {
+
+const char* cudaGetErrorName(cudaError_t error) {
+  return error == cudaSuccess ? "cudaSuccess" : "cudaError";
+}
+const char* cudaGetErrorString(cudaError_t error) {
+  static thread_local char text[64];
+  std::snprintf(text, sizeof text, "error %d of the emulated device", static_cast<int>(error));
+  return text;
+}
+cudaError_t cudaGetLastError() {
+  Device& device = Device::get();
+  const std::scoped_lock lock(device.mutex);
+  return std::exchange(device.last_error, cudaSuccess);
+}
+cudaError_t cudaPeekAtLastError() {
+  return Device::get().last_error;
+}
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  *properties = {};
+  std::strcpy(properties->name, "emulated device");
+  properties->major = 9;
+  properties->multiProcessorCount = multiprocessors;
+  properties->totalGlobalMem = total_memory;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int) {
+  std::snprintf(id, static_cast<std::size_t>(length), "0000:00:00.0");
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  switch (attribute) {
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = most_dynamic_shared;
+      return cudaSuccess;
+    case cudaDevAttrClusterLaunch:
+      *value = 1;
+      return cudaSuccess;
+    case cudaDevAttrMultiProcessorCount:
+      *value = multiprocessors;
+      return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = 9;
+      return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = 0;
+      return cudaSuccess;
+    default:
+      return cudaErrorInvalidValue;
+  }
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
+  *pool = nullptr;
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+  return call([](Device& device) {
+    device.run_all();
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+  return call([&](Device&) {
+    if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
+      if (value < 0 || static_cast<std::size_t>(value) > most_dynamic_shared) return cudaErrorInvalidValue;
+      allowed_shared()[kernel] = static_cast<std::size_t>(value);
+    }
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
+  *attributes = {};
+  attributes->maxThreadsPerBlock = 1024;
+  return cudaSuccess;
+}
+/// By threads and shared memory alone, in groups of 16 multiprocessors.
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void*, const cudaLaunchConfig_t* config) {
+  const auto cluster = static_cast<int>(config->attrs[0].val.clusterDim.x);
+  const auto threads = static_cast<int>(config->blockDim.x);
+  const auto by_shared = static_cast<int>(shared_of_multiprocessor / (config->dynamicSmemBytes + 1024));
+  const int blocks = std::min(threads_of_multiprocessor / threads, by_shared);
+  *clusters = multiprocessors / 16 * (16 * blocks / cluster);
+  return cudaSuccess;
+}
+}

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "tests/emulated/streams.h"
+
+/// What the parts of CUDA's run time share: runtime.cpp, runtime_memory.cpp and runtime_streams.cpp.
+namespace octet::emulated {
+
+constexpr std::size_t total_memory = std::size_t{16} << 30;  ///< bytes of the device
+
+/// A call: one at a time, not on a device that is broken; the error is remembered.
+template <typename F>
+cudaError_t call(F&& f) {
+  Device& device = Device::get();
+  const std::scoped_lock lock(device.mutex);
+  const cudaError_t status = device.broken != cudaSuccess ? device.broken : f(device);
+  const cudaError_t now = device.broken != cudaSuccess ? device.broken : status;
+  if (now != cudaSuccess && now != cudaErrorNotReady) device.last_error = now;
+  return now;
+}
+
+/// The host waits for all that `stream` has been given.
+cudaError_t finish(Device& device, cudaStream_t stream);
+
+}  // namespace octet::emulated
