@@ -382,7 +382,12 @@ export -f make_bundle
 if has_nvcc; then
   selected 'build cuda' && build cuda
   for room in $(cuda_rooms); do run_room "$room" cuda 600; done
-  ! emulates || run_room emulated cuda 1200
+  if emulates; then
+    # All tests where something has changed that they are of; else whole steps, and what the emulation refuses.
+    mapfile -t of_gpu < <("${lately[@]}" files | grep -E '^(kernels|src/(device|ops|optim|parallel|train)|tests/(gpu|emulated))/')
+    ((long || ${#of_gpu[@]})) && filter='*' || filter='EmulatedRules.*:*/GpuStep.*'
+    program 'cuda: octet-test-emulated' cuda 1200 env OMP_NUM_THREADS=1 GTEST_FILTER="$filter" "$bins/cuda/bin/octet-test-emulated"
+  fi
   ! selected 'bundle' >/dev/null || build cuda
   check 'bundle' 900 bash -c make_bundle
   ! selected 'kernel resources' >/dev/null || build cuda
