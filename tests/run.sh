@@ -173,7 +173,7 @@ compile() {
   if [[ $preset == cuda ]]; then
     # For this machine's processor, as the preset cpu: so the two share what they compile alike.
     # With ptxas' report, which the check of kernel resources reads.
-    ! emulates || targets+=(octet-test-emulated)
+    ! emulates || targets+=(octet-test-emulated octet-test-emulated-ranks)
     targets+=(octet octet-train octet-evaluate octet-commbench octet-bench-gpu) && options=(-DOCTET_CPU_ARCH=auto -DCMAKE_CUDA_FLAGS=-Xptxas=-v)
     # Code for other GPUs than Hopper takes two thirds of the time: where a kernel has changed, and in --long.
     files=$("${lately[@]}" device 2>"$log.configure") || code=$?
@@ -384,9 +384,14 @@ if has_nvcc; then
   for room in $(cuda_rooms); do run_room "$room" cuda 600; done
   if emulates; then
     # All tests where something has changed that they are of; else whole steps, and what the emulation refuses.
-    mapfile -t of_gpu < <("${lately[@]}" files | grep -E '^(kernels|src/(device|ops|optim|parallel|train)|tests/(gpu|emulated))/')
+    mapfile -t of_gpu < <("${lately[@]}" files | grep -E '^(kernels|src/(base|comm|device|model|ops|optim|parallel|tensor|train)|tests/(cuda|emulated|gpu|nccl))/')
     ((long || ${#of_gpu[@]})) && filter='*' || filter='EmulatedRules.*:*/GpuStep.*'
     program 'cuda: octet-test-emulated' cuda 1200 env OMP_NUM_THREADS=1 GTEST_FILTER="$filter" "$bins/cuda/bin/octet-test-emulated"
+    ((long || ${#of_gpu[@]})) && filter='*OnTheGpu*:Gpu*' || filter='*.OnTheGpu*/*fsdp_2'
+    for n in 2 4; do
+      program "cuda: octet-test-emulated-ranks, $n ranks" cuda 600 env OMP_NUM_THREADS=1 GTEST_FILTER="$filter" \
+        mpiexec -n "$n" "$bins/cuda/bin/octet-test-emulated-ranks"
+    done
   fi
   ! selected 'bundle' >/dev/null || build cuda
   check 'bundle' 900 bash -c make_bundle

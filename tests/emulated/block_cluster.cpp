@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/emulated/block_shared_memory.h"
 #include "tests/emulated/workers.h"
 
 namespace octet::emulated {
@@ -68,6 +69,7 @@ void run_cluster(const Grid& grid, unsigned number, const std::function<void()>&
       faults[rank] = f.what();
     }
     cluster.leave(rank, !faults[rank].empty());
+    forget_shared_memory(grid.shared, true);  // who reads it now is too late
   });
   for (const std::string& f : faults) {
     if (!f.empty() && f.find("another block") == std::string::npos) throw Fault(f);

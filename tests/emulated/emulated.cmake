@@ -1,11 +1,20 @@
-# octet-test-emulated: the tests of tests/gpu on a device that a processor emulates, so that the CUDA kernels' own source
-# is run where there is no GPU (docs/cuda-backend.md).
+# The tests of tests/gpu and tests/nccl on a device that a processor emulates, so that the CUDA kernels' own source is run
+# where there is no GPU (docs/cuda-backend.md): octet-test-emulated, and octet-test-emulated-ranks over MPI.
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR OCTET_SANITIZE)
-  return()  # it reads its threads' base address, wants -fno-extern-tls-init, and sanitizers do not know its fibers
+  # It reads its threads' base address and wants -fno-extern-tls-init; sanitizers do not know its fibers.
+  set(no_emulation "it is for x86-64 with gcc and without sanitizers")
+else()
+  if(POLICY CMP0167)
+    cmake_policy(SET CMP0167 NEW)
+  endif()
+  find_package(Boost 1.74 COMPONENTS context)
+  if(NOT TARGET Boost::context)
+    set(no_emulation "no Boost.Context: libboost-context-dev")
+  endif()
 endif()
-find_package(Boost 1.74 COMPONENTS context)
-if(NOT TARGET Boost::context)
-  message(STATUS "Octet: no Boost.Context (libboost-context-dev), so octet-test-emulated is left out")
+if(no_emulation)
+  add_custom_target(octet-test-emulated COMMENT "octet-test-emulated is left out: ${no_emulation}")
+  add_custom_target(octet-test-emulated-ranks DEPENDS octet-test-emulated)
   return()
 endif()
 find_program(OCTET_PYTHON python3 REQUIRED)
@@ -32,8 +41,24 @@ target_compile_options(octet-emulated-kernels PRIVATE -O2 -fno-strict-aliasing -
   -fno-extern-tls-init  # shared memory has no initial value
   -Wno-unknown-pragmas)
 
-file(GLOB runtime CONFIGURE_DEPENDS ${emulated}/*.cpp)
-add_executable(octet-test-emulated ${runtime} $<TARGET_OBJECTS:octet-test-gpu> $<TARGET_OBJECTS:octet-emulated-kernels>)
-set_target_properties(octet-test-emulated PROPERTIES UNITY_BUILD OFF ENABLE_EXPORTS ON)
-target_link_libraries(octet-test-emulated PRIVATE octet-flags room-train octet-cuda Boost::context GTest::gtest_main DNNL::dnnl)
-target_link_options(octet-test-emulated PRIVATE -fsanitize=alignment,bounds)
+# A program of tests on the emulated device: the objects of one for GPUs, with the device in place of CUDA.
+file(GLOB device CONFIGURE_DEPENDS ${emulated}/*.cpp)
+list(REMOVE_ITEM device ${emulated}/nccl.cpp)
+add_library(octet-emulated-begin OBJECT ${emulated}/marks/first_variable.cpp)
+add_library(octet-emulated-end OBJECT ${emulated}/marks/last_variable.cpp)
+foreach(mark begin end)
+  target_link_libraries(octet-emulated-${mark} PRIVATE octet-flags)
+endforeach()
+add_library(octet-emulated-device OBJECT ${device})
+target_link_libraries(octet-emulated-device PRIVATE octet-flags fmt::fmt octet-cuda Boost::context GTest::gtest DNNL::dnnl)
+function(octet_emulated_test name of)
+  add_executable(${name} ${ARGN} $<TARGET_OBJECTS:${of}> $<TARGET_OBJECTS:octet-emulated-device>
+    $<TARGET_OBJECTS:octet-emulated-begin> $<TARGET_OBJECTS:octet-emulated-kernels> $<TARGET_OBJECTS:octet-emulated-end>)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  target_link_libraries(${name} PRIVATE octet-flags room-train octet-cuda Boost::context DNNL::dnnl GTest::gtest)
+  target_link_options(${name} PRIVATE -fsanitize=alignment,bounds)
+endfunction()
+
+octet_emulated_test(octet-test-emulated octet-test-gpu)
+target_link_libraries(octet-test-emulated PRIVATE GTest::gtest_main)
+octet_emulated_test(octet-test-emulated-ranks octet-test-nccl ${emulated}/nccl.cpp)

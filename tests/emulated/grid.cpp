@@ -36,6 +36,8 @@ void run_apart(const Grid& grid, const std::vector<unsigned>& order, const std::
 }  // namespace
 
 void run(const Grid& grid, const std::function<void()>& kernel) {
+  static std::mutex one_at_a_time;
+  const std::scoped_lock lock(one_at_a_time);
   static std::uint64_t launches = 0;
   std::mt19937 order(static_cast<unsigned>(++launches));
   const unsigned blocks = grid.blocks.x * grid.blocks.y * grid.blocks.z;

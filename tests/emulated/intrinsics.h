@@ -34,7 +34,7 @@ T value_of(std::uint64_t word) {
   return value;
 }
 inline unsigned lane() {
-  return here().in_block % 32;
+  return here().number % 32;
 }
 /// The value of lane `from`, the caller's own where `inside` is false.
 template <typename T>

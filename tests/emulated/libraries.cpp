@@ -25,7 +25,7 @@ cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const 
   if (!cuda_test::broken_rule(product, at, library.version, library.hopper).empty()) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (kept != 0 && c_data == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   emulated::Device& device = emulated::Device::get();
-  const std::scoped_lock lock(device.mutex);
+  const emulated::Lock lock(device.mutex);
   device.give(stream, [=] { emulated::multiply(product, at, factor, kept); });
   return CUBLAS_STATUS_SUCCESS;
 }

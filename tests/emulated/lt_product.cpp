@@ -8,6 +8,7 @@
 #include "src/base/bfloat16.h"
 #include "src/base/float8.h"
 #include "src/base/round_up.h"
+#include "tests/emulated/thread_block.h"
 
 namespace octet::emulated {
 namespace {
@@ -71,8 +72,10 @@ struct Operand {
 /// sums[j][i] = Σ a[i][l] · b[j][l] of the contracted indices from `begin` to `end`.
 std::vector<float> sums_of(const Operand& a, const Operand& b, std::int64_t begin, std::int64_t end) {
   std::vector<float> sums(static_cast<std::size_t>(a.kept * b.kept));
-  dnnl_sgemm('N', 'T', b.kept, a.kept, end - begin, 1.0f, b.values.data() + begin, b.contracted,
-             a.values.data() + begin, a.contracted, 0.0f, sums.data(), a.kept);
+  const dnnl_status_t status =
+      dnnl_sgemm('N', 'T', b.kept, a.kept, end - begin, 1.0f, b.values.data() + begin, b.contracted,
+                 a.values.data() + begin, a.contracted, 0.0f, sums.data(), a.kept);
+  if (status != dnnl_success) fault("oneDNN multiplies no matrices");
   return sums;
 }
 

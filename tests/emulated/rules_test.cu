@@ -11,18 +11,20 @@
 namespace octet::cuda {
 namespace {
 
-using emulated::Device;
+using emulated::Device, emulated::Order;
 
 /// The device as new; a fault of the test before is forgotten.
 class EmulatedRules : public ::testing::Test {
  protected:
   void SetUp() override {
     Device::get().broken = Device::get().last_error = cudaSuccess;
+    Device::get().order = Order::late;
     cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, 0);
     cudaMalloc(reinterpret_cast<void**>(&memory), bytes);
     cudaMallocHost(reinterpret_cast<void**>(&host), bytes);
   }
   void TearDown() override {
+    Device::get().order = Order::mixed;
     Device::get().broken = Device::get().last_error = cudaSuccess;
     cudaStreamDestroy(stream);
     cudaFree(memory);
@@ -35,8 +37,9 @@ class EmulatedRules : public ::testing::Test {
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorLaunchFailure) << "a broken device stays so";
     return ::testing::internal::GetCapturedStderr();
   }
-  std::vector<float> values(int n) {
-    EXPECT_EQ(cudaMemcpyAsync(host, memory, static_cast<std::size_t>(n) * 4, cudaMemcpyDeviceToHost, stream), cudaSuccess);
+  std::vector<float> values(int n, int from = 0) {
+    EXPECT_EQ(cudaMemcpyAsync(host, memory + from, static_cast<std::size_t>(n) * 4, cudaMemcpyDeviceToHost, stream),
+              cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     return {host, host + n};
   }
@@ -104,20 +107,35 @@ TEST_F(EmulatedRules, AMissingBarrierHasAWrongResult) {
   EXPECT_NE(values(128), reversed);
 }
 
-template <bool waits>
-__global__ void copies(float* x) {
-  float* shared = reinterpret_cast<float*>(dynamic_shared<int4>());
-  copy_async(shared + 4 * threadIdx.x, x + 4 * threadIdx.x);
-  commit_copies();
+/// Each of 64 blocks brings its four numbers, and then the next's in their place.
+template <bool waits, bool in_time>
+__global__ void copies(const float* x, float* y) {
+  float* shared = dynamic_shared<float>();
+  const auto bring = [&](unsigned which) {
+    copy_async(shared, x + 4 * which);
+    commit_copies();
+  };
+  bring(blockIdx.x);
   if (waits) wait_for_copies<0>();
-  x[4 * threadIdx.x] = shared[4 * threadIdx.x] + 1;
+  if (!in_time) bring(blockIdx.x + 1);
+  y[blockIdx.x] = shared[0];
+  if (in_time) bring(blockIdx.x + 1);
+  wait_for_copies<0>();
 }
-TEST_F(EmulatedRules, ACopyThatNobodyWaitedForIsNotThere) {
-  count<<<1, 128, 0, stream>>>(memory);
-  copies<true><<<1, 32, 512, stream>>>(memory);
-  EXPECT_EQ(values(5), (std::vector<float>{1, 1, 2, 3, 5}));
-  copies<false><<<1, 32, 512, stream>>>(memory);
-  EXPECT_TRUE(std::isnan(values(1)[0]));
+TEST_F(EmulatedRules, ACopyThatNobodyWaitedForOrThatCameTooEarly) {
+  count<<<1, 512, 0, stream>>>(memory);
+  const auto first_of_four = [&](const std::vector<float>& found) {
+    int right = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) right += found[i] == static_cast<float>(4 * i) ? 1 : 0;
+    return right;
+  };
+  float* const y = memory + 1024;
+  copies<true, true><<<64, 1, 16, stream>>>(memory, y);
+  EXPECT_EQ(first_of_four(values(64, 1024)), 64);
+  copies<false, true><<<64, 1, 16, stream>>>(memory, y);
+  EXPECT_LT(first_of_four(values(64, 1024)), 64);
+  copies<true, false><<<64, 1, 16, stream>>>(memory, y);
+  EXPECT_LT(first_of_four(values(64, 1024)), 64);
 }
 
 __global__ void reads_shared_memory(float* x) {
@@ -126,6 +144,26 @@ __global__ void reads_shared_memory(float* x) {
 TEST_F(EmulatedRules, SharedMemoryThatNobodyWroteIsNoNumber) {
   reads_shared_memory<<<1, 32, 128, stream>>>(memory);
   for (const float x : values(32)) EXPECT_TRUE(std::isnan(x));
+}
+
+__global__ void reads_its_variable(float* x) {
+  __shared__ float mine;
+  x[blockIdx.x] = mine;
+  mine = 1;
+}
+TEST_F(EmulatedRules, ASharedVariableThatNobodyWroteIsNoNumberInSomeBlocks) {
+  reads_its_variable<<<512, 1, 0, stream>>>(memory);
+  int not_numbers = 0;
+  for (const float x : values(512)) not_numbers += std::isnan(x) ? 1 : 0;
+  EXPECT_GT(not_numbers, 8);
+}
+
+__global__ void writes_shared_memory() {
+  dynamic_shared<float>()[threadIdx.x] = 1;
+}
+TEST_F(EmulatedRules, ABlockThatUsesMoreThanItAskedFor) {
+  writes_shared_memory<<<1, 32, 124, stream>>>();
+  EXPECT_TEXT(fault(), "writes_shared_memory: a block wrote behind its 124 bytes of dynamic shared memory");
 }
 
 TEST_F(EmulatedRules, LaunchesThatCudaRefuses) {
@@ -140,7 +178,7 @@ TEST_F(EmulatedRules, LaunchesThatCudaRefuses) {
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
 }
 
-/// Each block's number, read by its neighbour; without the second barrier a block may end before.
+/// The second block's number, read by the first; without the second barrier it may have ended before.
 template <bool stays>
 __global__ void neighbours(float* x) {
   __shared__ float mine;
@@ -152,6 +190,8 @@ __global__ void neighbours(float* x) {
 TEST_F(EmulatedRules, BlocksOfAClusterReadEachOthersMemory) {
   launch_clusters(neighbours<true>, {.blocks = 2, .threads = 1, .shared = 0}, 1, stream, memory);
   EXPECT_EQ(values(1), std::vector<float>{1});
+  launch_clusters(neighbours<true>, {.blocks = 9, .threads = 1, .shared = 0}, 1, stream, memory);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidClusterSize) << "nobody asked for more than eight";
 }
 
 __global__ void outside_a_cluster() {
@@ -176,6 +216,19 @@ TEST_F(EmulatedRules, AStreamThatDoesNotWaitReadsWhatWasThereBefore) {
   cudaStreamDestroy(other);
 }
 
+TEST_F(EmulatedRules, AnEarlyStreamOverwritesWhatNobodyKeepsItFrom) {
+  Device::get().order = Order::early;
+  cudaStream_t other = nullptr;
+  cudaStreamCreateWithPriority(&other, cudaStreamNonBlocking, 0);
+  count<<<1, 128, 0, stream>>>(memory);
+  EXPECT_EQ(values(2)[1], 1);
+  cudaMemcpyAsync(memory + 1024, memory, 4096, cudaMemcpyDeviceToDevice, stream);  // late
+  cudaMemsetAsync(memory, 0, 4096, other);
+  cudaStreamSynchronize(other);
+  EXPECT_EQ(values(2, 1024)[1], 0) << "it did not wait for the copy";
+  cudaStreamDestroy(other);
+}
+
 TEST_F(EmulatedRules, WhatACaptureForbids) {
   cudaGraph_t graph = nullptr;
   ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
@@ -184,10 +237,15 @@ TEST_F(EmulatedRules, WhatACaptureForbids) {
   EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
   EXPECT_EQ(graph, nullptr);
   EXPECT_TRUE(std::isnan(values(1)[0])) << "what was captured was not done";
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  void* more = nullptr;
+  EXPECT_EQ(cudaMalloc(&more, 16), cudaErrorStreamCaptureUnsupported);
+  EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
 }
 
 TEST_F(EmulatedRules, ACopyWhoseDirectionIsAnother) {
   EXPECT_EQ(cudaMemcpyAsync(host, memory, 4, cudaMemcpyHostToDevice, stream), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyAsync(host, memory + 1, bytes, cudaMemcpyDeviceToHost, stream), cudaErrorInvalidValue);
 }
 
 }  // namespace

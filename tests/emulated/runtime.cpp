@@ -13,27 +13,31 @@ namespace octet::emulated {
 namespace {
 
 constexpr int multiprocessors = 132, threads_of_multiprocessor = 2048;
-constexpr std::size_t shared_of_multiprocessor = 228 * 1024, shared_unasked = 48 * 1024;
+constexpr std::size_t shared_of_multiprocessor = 228 * 1024;
 
-std::map<const void*, std::size_t>& allowed_shared() {
-  static std::map<const void*, std::size_t> bytes;
-  return bytes;
+/// What a kernel was allowed.
+struct Allowed {
+  std::size_t shared = 48 * 1024;
+  unsigned cluster = 8;
+};
+std::map<const void*, Allowed>& allowed() {
+  static std::map<const void*, Allowed> kernels;
+  return kernels;
 }
 
 }  // namespace
 
 void give(cudaStream_t stream, Grid grid, const void* kernel, std::function<void()> thread) {
-  call([&](Device& device) {
+  call([&](Device& device, Lock&) {
     const std::size_t threads = std::size_t{grid.threads.x} * grid.threads.y * grid.threads.z;
-    const auto allowed = allowed_shared().find(kernel);
-    const std::size_t most = allowed == allowed_shared().end() ? shared_unasked : allowed->second;
+    const Allowed most = allowed()[kernel];
     if (threads == 0 || threads > 1024 || grid.blocks.x == 0 || grid.blocks.y == 0 || grid.blocks.z == 0 ||
         grid.blocks.y > 65535 || grid.blocks.z > 65535 || grid.threads.z > 64) {
       return cudaErrorInvalidConfiguration;
     }
-    if (grid.cluster > 1 && (grid.blocks.x % grid.cluster != 0 || grid.cluster > 16))
+    if (grid.cluster > 1 && (grid.blocks.x % grid.cluster != 0 || grid.cluster > most.cluster))
       return cudaErrorInvalidClusterSize;
-    if (grid.shared > most) return cudaErrorInvalidValue;
+    if (grid.shared > most.shared) return cudaErrorInvalidValue;
     device.give(stream, [grid = std::move(grid), thread = std::move(thread)] { run(grid, thread); });
     return cudaSuccess;
   });
@@ -55,7 +59,7 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 cudaError_t cudaGetLastError() {
   Device& device = Device::get();
-  const std::scoped_lock lock(device.mutex);
+  const Lock lock(device.mutex);
   return std::exchange(device.last_error, cudaSuccess);
 }
 cudaError_t cudaPeekAtLastError() {
@@ -127,18 +131,20 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
-  return call([](Device& device) {
-    device.run_all();
+  return call([](Device& device, Lock& lock) {
+    if (device.spoils_capture()) return cudaErrorStreamCaptureUnsupported;
+    device.run_all(lock);
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
-  return call([&](Device&) {
+  return call([&](Device&, Lock&) {
     if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
       if (value < 0 || static_cast<std::size_t>(value) > most_dynamic_shared) return cudaErrorInvalidValue;
-      allowed_shared()[kernel] = static_cast<std::size_t>(value);
+      allowed()[kernel].shared = static_cast<std::size_t>(value);
     }
+    if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed) allowed()[kernel].cluster = value != 0 ? 16 : 8;
     return cudaSuccess;
   });
 }

@@ -7,18 +7,20 @@ namespace octet::emulated {
 
 constexpr std::size_t total_memory = std::size_t{16} << 30;  ///< bytes of the device
 
-/// A call: one at a time, not on a device that is broken; the error is remembered.
+/// A call, f(device, lock): one at a time, not on a device that is broken; the error is remembered.
 template <typename F>
 cudaError_t call(F&& f) {
   Device& device = Device::get();
-  const std::scoped_lock lock(device.mutex);
-  const cudaError_t status = device.broken != cudaSuccess ? device.broken : f(device);
+  Lock lock(device.mutex);
+  device.called = std::chrono::steady_clock::now();
+  const cudaError_t status = device.broken != cudaSuccess ? device.broken : f(device, lock);
+  device.called = std::chrono::steady_clock::now();
   const cudaError_t now = device.broken != cudaSuccess ? device.broken : status;
   if (now != cudaSuccess && now != cudaErrorNotReady) device.last_error = now;
   return now;
 }
 
 /// The host waits for all that `stream` has been given.
-cudaError_t finish(Device& device, cudaStream_t stream);
+cudaError_t finish(Device& device, Lock& lock, cudaStream_t stream);
 
 }  // namespace octet::emulated

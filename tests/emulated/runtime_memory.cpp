@@ -5,6 +5,7 @@
 #include <map>
 
 #include "tests/emulated/runtime.h"
+#include "tests/emulated/thread_block.h"
 
 namespace octet::emulated {
 namespace {
@@ -17,11 +18,12 @@ Memory& memory() {
   static auto* all = new Memory;
   return *all;
 }
-bool is_of(const std::map<const void*, std::size_t>& allocations, const void* p) {
+/// Whether all of the bytes are of one allocation.
+bool is_of(const std::map<const void*, std::size_t>& allocations, const void* p, std::size_t bytes) {
   auto after = allocations.upper_bound(p);
   if (after == allocations.begin()) return false;
   --after;
-  return static_cast<const char*>(p) < static_cast<const char*>(after->first) + after->second;
+  return static_cast<const char*>(p) + bytes <= static_cast<const char*>(after->first) + after->second;
 }
 
 cudaError_t take(void** out, std::size_t bytes, std::map<const void*, std::size_t>& into) {
@@ -44,13 +46,13 @@ cudaError_t give_back(void* p, std::map<const void*, std::size_t>& from) {
   return cudaSuccess;
 }
 
-cudaError_t copy(Device& device, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+cudaError_t copy(Device& device, Lock& lock, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                  cudaStream_t stream) {
-  const auto on_device = [](const void* p) { return is_of(memory().device, p); };
+  const auto on_device = [&](const void* p) { return is_of(memory().device, p, bytes); };
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
   if (on_device(to) != to_device || on_device(from) != from_device) return cudaErrorInvalidValue;
-  const auto pageable = [](const void* p) { return !is_of(memory().host, p); };
+  const auto pageable = [&](const void* p) { return !is_of(memory().host, p, bytes); };
   if (kind == cudaMemcpyHostToDevice && pageable(from)) {
     // It is staged before the call returns, so that the caller may change it.
     std::vector<char> staged(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
@@ -58,7 +60,7 @@ cudaError_t copy(Device& device, void* to, const void* from, std::size_t bytes, 
     return cudaSuccess;
   }
   device.give(stream, [to, from, bytes] { std::memmove(to, from, bytes); });
-  if (kind == cudaMemcpyDeviceToHost && pageable(to)) return finish(device, stream);
+  if (kind == cudaMemcpyDeviceToHost && pageable(to)) return finish(device, lock, stream);
   return cudaSuccess;
 }
 
@@ -70,46 +72,58 @@ using namespace octet::emulated;
 extern "C" {
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  return call([&](Device&) {
+  return call([&](Device&, Lock&) {
     *total = total_memory;
     *free = total_memory - memory().used;
     return cudaSuccess;
   });
 }
 cudaError_t cudaMalloc(void** out, std::size_t bytes) {
-  return call([&](Device&) { return take(out, bytes, memory().device); });
+  return call([&](Device& device, Lock&) {
+    if (device.spoils_capture()) return cudaErrorStreamCaptureUnsupported;
+    return take(out, bytes, memory().device);
+  });
 }
 cudaError_t cudaFree(void* p) {
-  return call([&](Device& device) {
-    device.run_all();
+  return call([&](Device& device, Lock& lock) {
+    if (device.spoils_capture()) return cudaErrorStreamCaptureUnsupported;
+    device.run_all(lock);
     return give_back(p, memory().device);
   });
 }
 cudaError_t cudaMallocFromPoolAsync(void** out, std::size_t bytes, cudaMemPool_t, cudaStream_t) {
-  return call([&](Device&) { return take(out, bytes, memory().device); });
+  return call([&](Device&, Lock&) { return take(out, bytes, memory().device); });
 }
 cudaError_t cudaFreeAsync(void* p, cudaStream_t stream) {
-  return call([&](Device& device) {
-    device.give(stream, [p] { give_back(p, memory().device); });
+  return call([&](Device& device, Lock&) {
+    device.give(stream, [&device, p] {
+      const Lock lock(device.mutex);
+      if (give_back(p, memory().device) != cudaSuccess) fault("memory is freed that is not there, or a second time");
+    });
     return cudaSuccess;
   });
 }
 cudaError_t cudaMallocHost(void** out, std::size_t bytes) {
-  return call([&](Device&) { return take(out, bytes, memory().host); });
+  return call([&](Device& device, Lock&) {
+    if (device.spoils_capture()) return cudaErrorStreamCaptureUnsupported;
+    return take(out, bytes, memory().host);
+  });
 }
 cudaError_t cudaFreeHost(void* p) {
-  return call([&](Device& device) {
-    device.run_all();
+  return call([&](Device& device, Lock& lock) {
+    if (device.spoils_capture()) return cudaErrorStreamCaptureUnsupported;
+    device.run_all(lock);
     return give_back(p, memory().host);
   });
 }
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
-  return call([&](Device& device) {
+  return call([&](Device& device, Lock&) {
+    if (!is_of(memory().device, to, bytes)) return cudaErrorInvalidValue;
     device.give(stream, [=] { std::memset(to, value, bytes); });
     return cudaSuccess;
   });
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  return call([&](Device& device) { return copy(device, to, from, bytes, kind, stream); });
+  return call([&](Device& device, Lock& lock) { return copy(device, lock, to, from, bytes, kind, stream); });
 }
 }

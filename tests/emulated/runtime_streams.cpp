@@ -14,13 +14,13 @@ bool capturing(Device& device, cudaStream_t stream) {
 
 }  // namespace
 
-cudaError_t finish(Device& device, cudaStream_t stream) {
+cudaError_t finish(Device& device, Lock& lock, cudaStream_t stream) {
   const auto s = device.stream(stream);
   if (s->capture != nullptr) {
     s->invalid = true;
     return cudaErrorStreamCaptureUnsupported;
   }
-  device.run_until(*s, s->given);
+  device.run_until(lock, s, s->given);
   return cudaSuccess;
 }
 
@@ -31,28 +31,28 @@ using namespace octet::emulated;
 extern "C" {
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
-  return call([&](Device& device) {
+  return call([&](Device& device, Lock&) {
     *stream = device.make_stream();
     return cudaSuccess;
   });
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  return call([&](Device& device) {
-    device.destroy(stream);
+  return call([&](Device& device, Lock& lock) {
+    device.destroy(lock, stream);
     return cudaSuccess;
   });
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return call([&](Device& device) { return finish(device, stream); });
+  return call([&](Device& device, Lock& lock) { return finish(device, lock, stream); });
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  return call([&](Device& device) {
+  return call([&](Device& device, Lock&) {
     *status = capturing(device, stream) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
     return cudaSuccess;
   });
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  return call([&](Device& device) {
+  return call([&](Device& device, Lock&) {
     device.give(stream, [function, data] { function(data); });
     return cudaSuccess;
   });
@@ -70,13 +70,14 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  return call([&](Device& device) {
+  return call([&](Device& device, Lock&) {
     const auto point = std::make_shared<Point>();
     point->stream = device.stream(stream);
     point->capture = point->stream->capture;
     of(event)->point = point;
     if (point->capture == nullptr) {
-      device.give(stream, [point] {
+      device.give(stream, [&device, point] {
+        const Lock lock(device.mutex);
         point->reached = std::chrono::steady_clock::now();
         point->is_reached = true;
       });
@@ -86,28 +87,28 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   });
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  return call([&](Device& device) { return device.wait(stream, of(event)->point); });
+  return call([&](Device& device, Lock&) { return device.wait(stream, of(event)->point); });
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return call([&](Device& device) {
-    const auto& point = of(event)->point;
+  return call([&](Device& device, Lock& lock) {
+    const auto point = of(event)->point;
     if (point != nullptr && point->capture != nullptr) return cudaErrorCapturedEvent;
-    if (point != nullptr) device.run_until(*point->stream, point->position);
+    if (point != nullptr) device.run_until(lock, point->stream, point->position);
     return cudaSuccess;
   });
 }
-/// Who asks again and again is waiting: the second answer is yes.
+/// Who asks is waiting: the work begins.
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return call([&](Device& device) {
+  return call([&](Device& device, Lock&) {
     const auto& point = of(event)->point;
     if (point == nullptr || point->is_reached) return cudaSuccess;
     if (point->capture != nullptr) return cudaErrorCapturedEvent;
-    device.run_until(*point->stream, point->position);
+    device.begin(*point->stream, point->position);
     return cudaErrorNotReady;
   });
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
-  return call([&](Device&) {
+  return call([&](Device&, Lock&) {
     const auto &a = of(from)->point, &b = of(to)->point;
     if (a == nullptr || b == nullptr) return cudaErrorInvalidResourceHandle;
     if (!a->is_reached || !b->is_reached) return cudaErrorNotReady;
@@ -117,10 +118,10 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEven
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
-  return call([&](Device& device) { return device.begin_capture(stream); });
+  return call([&](Device& device, Lock&) { return device.begin_capture(stream); });
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-  return call([&](Device& device) {
+  return call([&](Device& device, Lock&) {
     GraphWork* work = nullptr;
     const cudaError_t status = device.end_capture(stream, &work);
     *graph = reinterpret_cast<cudaGraph_t>(work);
@@ -135,7 +136,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
   return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
-  return call([&](Device& device) {
+  return call([&](Device& device, Lock&) {
     const auto* graph = reinterpret_cast<GraphWork*>(executable);
     device.give(stream, [graph] {
       for (const Work& work : graph->work) work();

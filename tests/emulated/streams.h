@@ -3,30 +3,46 @@
 #include <cuda_runtime_api.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <random>
+#include <thread>
 #include <vector>
 
-/// Streams, events and graphs of the emulated device. A stream does its work as late as it may: when the host waits for
-/// it, or another stream that the host waits for does. Work that does not wait for what it needs, and memory that is
-/// freed or overwritten too early, then have wrong results each time, not now and then.
-/// The handles of CUDA's interface are pointers to these.
+/// Streams, events and graphs of the emulated device. A stream has a thread, which does its work as early as it may, at
+/// once, or as late: when the host waits for it, or another stream that the host waits for does. Work that does not
+/// wait for what it needs meets what is not there yet on a late stream; what is freed or overwritten too early is gone
+/// on an early one. A graph's work is done in the order in which it was captured. The handles of CUDA's interface are
+/// pointers to these.
 namespace octet::emulated {
 
 using Work = std::function<void()>;
+using Lock = std::unique_lock<std::mutex>;
 
 struct GraphWork {
   std::vector<Work> work;
 };
 
+/// When streams work.
+enum class Order : std::uint8_t {
+  early,
+  late,
+  mixed,  ///< each is early or late, by a number that is drawn for it
+};
+
 struct Stream {
+  bool early = false;
   std::deque<Work> queue;
-  std::uint64_t given = 0, done = 0;
+  std::uint64_t given = 0, done = 0, wanted = 0;  ///< pieces of work
+  bool ends = false;
   std::shared_ptr<GraphWork> capture;  ///< what is given goes there, while there is one
-  bool invalid = false;                ///< the capture, for something that it forbids
+  bool began_capture = false;
+  std::thread::id captures;  ///< whose calls the capture looks at
+  bool invalid = false;      ///< the capture, for something that it forbids
 };
 
 /// A point in a stream. Shared with the stream's work, which may outlive the handle.
@@ -38,35 +54,51 @@ struct Point {
   bool is_reached = false;
 };
 
-/// All of it, one call at a time.
+/// An event's handle: the point where it was recorded last.
+struct Event {
+  std::shared_ptr<Point> point;
+};
+
+/// All of it. Functions with a Lock are called with the mutex held, which waiting gives away. Work runs without it.
 class Device {
  public:
   static Device& get();
 
-  std::recursive_mutex mutex;
+  std::mutex mutex;
+  Order order = Order::mixed;  ///< of streams that are made from now on
   cudaError_t last_error = cudaSuccess;
   cudaError_t broken = cudaSuccess;  ///< a kernel's fault, which every later call returns
+  /// Other processes wait for what streams do here: so they do it, too, where the host has called nothing for a while.
+  bool has_peers = false;
+  std::chrono::steady_clock::time_point called;  ///< when the host did last
 
   cudaStream_t make_stream();
-  void destroy(cudaStream_t stream);
+  void destroy(Lock& lock, cudaStream_t stream);
   std::shared_ptr<Stream> stream(cudaStream_t handle);
 
   /// Work for a stream, or for the graph that captures it.
   void give(cudaStream_t handle, Work work);
-  void run_until(Stream& stream, std::uint64_t position);
-  void run_all();
+  /// Has a stream work as far as there.
+  void begin(Stream& stream, std::uint64_t position);
+  /// The same, and waits.
+  void run_until(Lock& lock, const std::shared_ptr<Stream>& stream, std::uint64_t position);
+  void run_all(Lock& lock);
 
-  cudaError_t record(Point*& event, cudaStream_t stream);
   cudaError_t wait(cudaStream_t stream, const std::shared_ptr<Point>& event);
   cudaError_t begin_capture(cudaStream_t stream);
+  /// Whether this thread captures; then the captures are invalid, for it does what they forbid.
+  bool spoils_capture();
   cudaError_t end_capture(cudaStream_t stream, GraphWork** graph);
 
-  std::vector<std::shared_ptr<Stream>> streams;
-};
+ private:
+  std::shared_ptr<Stream> started();
+  void work(Lock lock, const std::shared_ptr<Stream>& stream);
+  void do_next(Lock& lock, Stream& stream);
 
-/// An event's handle: the point where it was recorded last.
-struct Event {
-  std::shared_ptr<Point> point;
+  std::condition_variable changed_;
+  std::vector<std::shared_ptr<Stream>> streams_;
+  std::shared_ptr<Stream> standard_;
+  std::minstd_rand drawn_;
 };
 
 }  // namespace octet::emulated

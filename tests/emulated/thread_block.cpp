@@ -9,12 +9,9 @@
 #include <random>
 
 #include "tests/emulated/block_cluster.h"
+#include "tests/emulated/block_shared_memory.h"
 #include "tests/emulated/meetings.h"
 #include "tests/emulated/stacks.h"
-
-namespace octet::cuda {
-alignas(128) thread_local int4 dynamic_shared_memory[emulated::most_dynamic_shared / sizeof(int4)];
-}  // namespace octet::cuda
 
 namespace octet::emulated {
 
@@ -82,10 +79,10 @@ class Block {
       runner.thread.block_index = index;
       runner.thread.block_size = grid.threads;
       runner.thread.grid_size = grid.blocks;
-      runner.thread.in_block = i;
+      runner.thread.number = i;
+      runner.thread.copies_at_once = (seed & 1u) != 0;
     }
-    // What a block did not write it must not read: a NaN in every format.
-    std::memset(cuda::dynamic_shared_memory, 0xFF, std::min(most_dynamic_shared, grid.shared + 1024));
+    forget_shared_memory(grid.shared, seed % 16 == 0);
     running = this;
   }
   ~Block() {
@@ -95,13 +92,16 @@ class Block {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
-  void run() {
+  /// `shared`: bytes of dynamic shared memory that the launch asked for.
+  void run(std::size_t shared) {
     while (ended_ < count_) {
       bool moved = pass();
       if (!what_.empty()) throw Fault(what_);
       moved = open_gates() || moved;
       if (!moved && ended_ < count_) throw Fault(hanging());
     }
+    if (!is_untouched_behind(shared))
+      throw Fault(fmt::format("a block wrote behind its {} bytes of dynamic shared memory", shared));
   }
 
   /// The body of a fiber: the kernel's thread.
@@ -113,7 +113,7 @@ class Block {
       finish(thread.copies);
     } catch (const Fault& f) {
       const Thread& thread = turn->thread;
-      what_ = fmt::format("{} (block {}, thread {})", f.what(), thread.block_index.x, thread.in_block);
+      what_ = fmt::format("{} (block {}, thread {})", f.what(), thread.block_index.x, thread.number);
     }
   }
 
@@ -124,9 +124,9 @@ class Block {
   }
 
   void meet(const char* what, unsigned mask, std::uint64_t value, LaneValues& values) {
-    const unsigned in_block = turn->thread.in_block, lane = in_block % warp;
-    const unsigned first = in_block - lane;
-    Meeting& meeting = meetings_[in_block / warp].of(what, mask, lane, [&](unsigned other) -> const char* {
+    const unsigned number = turn->thread.number, lane = number % warp;
+    const unsigned first = number - lane;
+    Meeting& meeting = meetings_[number / warp].of(what, mask, lane, [&](unsigned other) -> const char* {
       if (first + other >= count_) return "does not exist";
       return runners[first + other]->thread.ended ? "has ended" : nullptr;
     });
@@ -181,7 +181,7 @@ class Block {
     turn = &runner;
     has_turn = &runner.thread;
     if (!runner.fiber) {
-      runner.fiber = boost::context::fiber(std::allocator_arg, Stacks(runner.thread.in_block),
+      runner.fiber = boost::context::fiber(std::allocator_arg, Stacks(runner.thread.number),
                                            [&runner](boost::context::fiber&& scheduler) {
                                              runner.scheduler = std::move(scheduler);
                                              for (;;) {
@@ -257,7 +257,7 @@ void run_block(const Grid& grid, unsigned number, const std::function<void()>& k
                std::uint64_t seed) {
   const uint3 index{number % grid.blocks.x, number / grid.blocks.x % grid.blocks.y,
                     number / grid.blocks.x / grid.blocks.y};
-  Block(grid, index, kernel, place, seed).run();
+  Block(grid, index, kernel, place, seed).run(grid.shared);
 }
 
 }  // namespace octet::emulated

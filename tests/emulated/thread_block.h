@@ -27,8 +27,8 @@ struct Gate {
 /// What lanes of a warp that meet have brought, each a value.
 using LaneValues = std::uint64_t[32];
 
-/// Copies into shared memory that a thread has begun (cuda_pipeline_primitives.h). They are done when it waits for
-/// them, the latest time at which a GPU does them.
+/// A copy into shared memory that a thread has begun (cuda_pipeline_primitives.h). It is done at once or when the
+/// thread waits for it, the earliest and the latest time at which a GPU does it; blocks differ.
 struct Copy {
   void* to;
   const void* from;
@@ -39,7 +39,8 @@ struct Copy {
 struct Thread {
   uint3 index{}, block_index{};
   dim3 block_size{}, grid_size{};
-  unsigned in_block = 0;
+  unsigned number = 0;  ///< in its block
+  bool copies_at_once = false;
   const char* waits_for = nullptr;  ///< for the message of a block that hangs
   Gate* gate = nullptr;
   bool ended = false;

@@ -1,0 +1,237 @@
+// An NCCL for emulated devices, in place of src/comm/nccl/nccl_api.cpp: calls are work of their streams, which carry it
+// out over MPI. A call ends on no rank before its peers have come to it, and its buffers are read and written while it
+// runs, as late as streams do their work. MPI is asked by the threads of all streams.
+#include <mpi.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "src/comm/nccl/nccl_api.h"
+#include "tests/emulated/streams.h"
+
+namespace octet {
+namespace {
+
+/// Before MPI starts: the programs of tests ask for one thread (tests/support/mpi_main.cpp).
+const int threads_asked = setenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL", "MPI_THREAD_MULTIPLE", 1);
+
+/// What an ncclComm_t points to. MPI's communicator is kept: freeing one is a call of all, for which nobody waits here.
+struct Comm {
+  MPI_Comm mpi = MPI_COMM_NULL;
+  int rank = 0, size = 1;
+};
+/// What an ncclUniqueId holds: who waits for the others, and for what.
+struct Meeting {
+  int root, tag;
+};
+
+MPI_Comm mpi_of(ncclComm_t comm) {
+  return reinterpret_cast<Comm*>(comm)->mpi;
+}
+
+int world_rank() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+/// World's rank of each of the group's.
+std::vector<int> members(const Meeting& at, int ranks, int rank) {
+  std::vector<int> all(static_cast<std::size_t>(ranks));
+  const int me = world_rank();
+  if (me != at.root) {
+    MPI_Send(&rank, 1, MPI_INT, at.root, at.tag, MPI_COMM_WORLD);
+    MPI_Recv(all.data(), ranks, MPI_INT, at.root, at.tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return all;
+  }
+  all[static_cast<std::size_t>(rank)] = me;
+  for (int i = 1; i < ranks; ++i) {
+    int other = 0;
+    MPI_Status from;
+    MPI_Recv(&other, 1, MPI_INT, MPI_ANY_SOURCE, at.tag, MPI_COMM_WORLD, &from);
+    all[static_cast<std::size_t>(other)] = from.MPI_SOURCE;
+  }
+  for (const int other : all) {
+    if (other != me) MPI_Send(all.data(), ranks, MPI_INT, other, at.tag, MPI_COMM_WORLD);
+  }
+  return all;
+}
+
+ncclResult_t get_unique_id(ncclUniqueId* id) {
+  static int made = 0;
+  const Meeting at{world_rank(), 1000 + made++};
+  std::memset(id, 0, sizeof *id);
+  std::memcpy(id, &at, sizeof at);
+  return ncclSuccess;
+}
+
+ncclResult_t init(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t*) {
+  Meeting at{};
+  std::memcpy(&at, &id, sizeof at);
+  const std::vector<int> all = members(at, ranks, rank);
+  auto* made = new Comm{.mpi = MPI_COMM_NULL, .rank = rank, .size = ranks};
+  MPI_Group world = MPI_GROUP_NULL, group = MPI_GROUP_NULL;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  MPI_Group_incl(world, ranks, all.data(), &group);
+  MPI_Comm_create_group(MPI_COMM_WORLD, group, at.tag, &made->mpi);
+  MPI_Group_free(&group);
+  MPI_Group_free(&world);
+  emulated::Device& device = emulated::Device::get();
+  const emulated::Lock lock(device.mutex);
+  device.has_peers = true;
+  *comm = reinterpret_cast<ncclComm_t>(made);
+  return ncclSuccess;
+}
+
+/// A call that MPI has begun. `sent`: what is sent is copied when it begins, since MPI takes no overlapping buffers.
+struct Begun {
+  std::vector<char> sent;
+  MPI_Request request = MPI_REQUEST_NULL;
+};
+using Begin = std::function<void(Begun&)>;
+
+/// Begins all and waits for all, asking now and then: MPICH's own waiting would take a processor from each stream.
+void carry_out(const std::vector<Begin>& calls) {
+  std::vector<Begun> begun(calls.size());
+  for (std::size_t i = 0; i < calls.size(); ++i) calls[i](begun[i]);
+  for (Begun& b : begun) {
+    for (int done = 0; MPI_Test(&b.request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done == 0;) usleep(50);
+  }
+}
+
+thread_local int depth = 0;
+thread_local std::vector<std::pair<cudaStream_t, Begin>> grouped;
+
+void give(cudaStream_t stream, std::vector<Begin> calls) {
+  emulated::Device& device = emulated::Device::get();
+  const emulated::Lock lock(device.mutex);
+  device.give(stream, [calls = std::move(calls)] { carry_out(calls); });
+}
+
+ncclResult_t add(cudaStream_t stream, Begin call) {
+  if (depth > 0) {
+    grouped.emplace_back(stream, std::move(call));
+  } else {
+    give(stream, {std::move(call)});
+  }
+  return ncclSuccess;
+}
+
+/// Calls of one group belong together: a stream's are one piece of its work.
+ncclResult_t end_group() {
+  if (--depth > 0) return ncclSuccess;
+  auto calls = std::exchange(grouped, {});
+  while (!calls.empty()) {
+    const cudaStream_t stream = calls.front().first;
+    std::vector<Begin> of_stream;
+    std::erase_if(calls, [&](auto& call) {
+      if (call.first != stream) return false;
+      of_stream.push_back(std::move(call.second));
+      return true;
+    });
+    give(stream, std::move(of_stream));
+  }
+  return ncclSuccess;
+}
+
+void copy_sent(Begun& b, const void* data, std::size_t bytes) {
+  b.sent.assign(static_cast<const char*>(data), static_cast<const char*>(data) + bytes);
+}
+
+ncclResult_t all_gather(const void* send, void* recv, std::size_t n, ncclDataType_t type, ncclComm_t comm,
+                        cudaStream_t stream) {
+  if (type != ncclUint8) return ncclInvalidArgument;
+  return add(stream, [=](Begun& b) {
+    copy_sent(b, send, n);
+    const int count = static_cast<int>(n);
+    MPI_Iallgather(b.sent.data(), count, MPI_BYTE, recv, count, MPI_BYTE, mpi_of(comm), &b.request);
+  });
+}
+
+ncclResult_t reduce_scatter(const void* send, void* recv, std::size_t n, ncclDataType_t type, ncclRedOp_t op,
+                            ncclComm_t comm, cudaStream_t stream) {
+  if (type != ncclFloat32 || op != ncclSum) return ncclInvalidArgument;
+  return add(stream, [=](Begun& b) {
+    copy_sent(b, send, n * 4 * static_cast<std::size_t>(reinterpret_cast<Comm*>(comm)->size));
+    MPI_Ireduce_scatter_block(b.sent.data(), recv, static_cast<int>(n), MPI_FLOAT, MPI_SUM, mpi_of(comm), &b.request);
+  });
+}
+
+ncclResult_t all_reduce(const void* send, void* recv, std::size_t n, ncclDataType_t type, ncclRedOp_t op,
+                        ncclComm_t comm, cudaStream_t stream) {
+  if (type != ncclFloat32 && type != ncclInt32) return ncclInvalidArgument;
+  return add(stream, [=](Begun& b) {
+    copy_sent(b, send, n * 4);
+    MPI_Iallreduce(b.sent.data(), recv, static_cast<int>(n), type == ncclFloat32 ? MPI_FLOAT : MPI_INT,
+                   op == ncclSum ? MPI_SUM : MPI_MAX, mpi_of(comm), &b.request);
+  });
+}
+
+ncclResult_t broadcast(const void* send, void* recv, std::size_t n, ncclDataType_t type, int root, ncclComm_t comm,
+                       cudaStream_t stream) {
+  if (type != ncclUint8) return ncclInvalidArgument;
+  return add(stream, [=](Begun& b) {
+    if (reinterpret_cast<Comm*>(comm)->rank == root && send != recv) std::memcpy(recv, send, n);
+    MPI_Ibcast(recv, static_cast<int>(n), MPI_BYTE, root, mpi_of(comm), &b.request);
+  });
+}
+
+ncclResult_t send(const void* data, std::size_t n, ncclDataType_t type, int peer, ncclComm_t comm,
+                  cudaStream_t stream) {
+  if (type != ncclUint8) return ncclInvalidArgument;
+  return add(stream,
+             [=](Begun& b) { MPI_Isend(data, static_cast<int>(n), MPI_BYTE, peer, 0, mpi_of(comm), &b.request); });
+}
+
+ncclResult_t receive(void* data, std::size_t n, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
+  if (type != ncclUint8) return ncclInvalidArgument;
+  return add(stream,
+             [=](Begun& b) { MPI_Irecv(data, static_cast<int>(n), MPI_BYTE, peer, 0, mpi_of(comm), &b.request); });
+}
+
+ncclResult_t end(ncclComm_t comm) {
+  delete reinterpret_cast<Comm*>(comm);
+  return ncclSuccess;
+}
+
+ncclResult_t enter(ncclComm_t, void* memory, std::size_t, void** handle) {
+  *handle = memory;
+  return ncclSuccess;
+}
+
+}  // namespace
+
+const NcclApi& nccl_api() {
+  static const NcclApi api = {
+      .get_version = [](int* version) { return *version = NCCL_VERSION_CODE, ncclSuccess; },
+      .get_unique_id = get_unique_id,
+      .comm_init_rank_config = init,
+      .comm_finalize = [](ncclComm_t) { return ncclSuccess; },
+      .comm_destroy = end,
+      .comm_abort = end,
+      .comm_get_async_error = [](ncclComm_t, ncclResult_t* state) { return *state = ncclSuccess, ncclSuccess; },
+      .get_error_string = [](ncclResult_t result) { return result == ncclSuccess ? "no error" : "an error"; },
+      .get_last_error = [](ncclComm_t) { return ""; },
+      .group_start = [] { return ++depth, ncclSuccess; },
+      .group_end = end_group,
+      .all_gather = all_gather,
+      .reduce_scatter = reduce_scatter,
+      .all_reduce = all_reduce,
+      .broadcast = broadcast,
+      .send = send,
+      .recv = receive,
+      .mem_alloc = [](void** memory,
+                      std::size_t n) { return cudaMalloc(memory, n) == cudaSuccess ? ncclSuccess : ncclSystemError; },
+      .mem_free = [](void* memory) { return cudaFree(memory) == cudaSuccess ? ncclSuccess : ncclSystemError; },
+      .comm_register = enter,
+      .comm_deregister = [](ncclComm_t, void*) { return ncclSuccess; },
+      .comm_window_register = [](ncclComm_t comm, void* memory, std::size_t n, void** handle,
+                                 int) { return enter(comm, memory, n, handle); },
+      .comm_window_deregister = [](ncclComm_t, void*) { return ncclSuccess; },
+  };
+  return api;
+}
+
+}  // namespace octet
