@@ -181,6 +181,7 @@ TEST_F(GpuAdamW, HasTheBitsOfTheCpuAlsoAtTheEdges) {
   for (const Scalars by : {Scalars{0.95, 0.0975, 1e-8},
                            {0.95, 1, 1e-8},
                            {0.95, 0.0975, 1e-30},
+                           {0.95, 0.0975, 0},
                            {0.999999999999, 1e-14, 1},
                            {0.999999999, 1e-12, 1}}) {
     for (const std::int64_t multiprocessors : {0, 4}) {
@@ -188,7 +189,8 @@ TEST_F(GpuAdamW, HasTheBitsOfTheCpuAlsoAtTheEdges) {
         SCOPED_TRACE(fmt::format("beta2 {}, bias2 {}, eps {}, lr {}, {} multiprocessors", by.beta2, by.bias2, by.eps,
                                  lr, multiprocessors));
         Both<float> parameter(*gpu_stream, with_edges(41, 1, false)), first(*gpu_stream, with_edges(42, 1e-3, false)),
-            second(*gpu_stream, with_edges(43, 1e-6, true)), gradient(*gpu_stream, with_edges(44, 1e-2, false));
+            second(*gpu_stream, with_edges(43, 1e-6, true)), gradient(*gpu_stream, with_edges(44, 1e-2, false)),
+            amax(*gpu_stream, {0.0f});
         AdamWUpdate args{.parameter = parameter.cpu(),
                          .first_moment = first.cpu(),
                          .second_moment = second.cpu(),
@@ -201,18 +203,37 @@ TEST_F(GpuAdamW, HasTheBitsOfTheCpuAlsoAtTheEdges) {
                          .weight_decay = 0.1,
                          .bias1 = 0.271,
                          .bias2 = by.bias2,
-                         .stats = {},
+                         .stats = {.amax = amax.cpu(), .non_finite = nullptr},
                          .multiprocessors = multiprocessors};
         cpu.adamw(*cpu_stream, args);
+        args.stats.amax = amax.gpu();
         args.parameter = parameter.gpu(), args.first_moment = first.gpu();
         args.second_moment = second.gpu(), args.gradient = gradient.gpu();
         gpu().adamw(*gpu_stream, args);
         expect_same_values(parameter, "parameter");
         expect_same_values(first, "first moment");
         expect_same_values(second, "second moment");
+        expect_same_values(amax, "amax");
       }
     }
   }
+  // Nothing but zeros, of which a quotient by eps is no number: what is beyond the end is none of the amax.
+  Both<float> zeros(*gpu_stream, {0, 0, 0}), ones(*gpu_stream, {1, 1, 1}), moved(*gpu_stream, {1, 1, 1}),
+      amax(*gpu_stream, {0.0f});
+  gpu().adamw(*gpu_stream, AdamWUpdate{.parameter = zeros.gpu(),
+                                       .first_moment = moved.gpu(),
+                                       .second_moment = ones.gpu(),
+                                       .gradient = ones.gpu(),
+                                       .n = 3,
+                                       .lr = 1e-3,
+                                       .beta1 = 0.9,
+                                       .beta2 = 0.95,
+                                       .eps = 0,
+                                       .weight_decay = 0,
+                                       .bias1 = 1,
+                                       .bias2 = 1,
+                                       .stats = {.amax = amax.gpu(), .non_finite = nullptr}});
+  EXPECT_FLOAT_EQ(amax.download()[0], 1e-3f);
 }
 
 TEST_F(GpuAdamW, OnFewMultiprocessorsHasTheSameBits) {

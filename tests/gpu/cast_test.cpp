@@ -124,7 +124,8 @@ class GpuCast : public GpuTest {
 TEST_F(GpuCast, ScalesHaveTheBitsOfTheCpu) {
   auto amaxes = normal<float>(700, 2);
   for (float& v : amaxes) v = std::fabs(v);
-  for (const float v : {0.0f, 1e-13f, 1e-12f, 1.1e-12f, 1e30f, 3e38f, INFINITY, NAN}) amaxes.push_back(v);
+  for (const float v : {0.0f, 1e-13f, 1e-12f, 0x1.19799ap-40f, 1.1e-12f, 1e30f, 3e38f, INFINITY, NAN})
+    amaxes.push_back(v);
   for (const auto& [format, power] : {std::pair{DType::e4m3, false}, {DType::e5m2, false}, {DType::e4m3, true}}) {
     Both<float> amax(*gpu_stream, amaxes);
     auto scale = Both<float>::output(*gpu_stream, amax.size());

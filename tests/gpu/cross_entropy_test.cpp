@@ -21,9 +21,12 @@ class GpuCrossEntropy : public GpuTest {
  protected:
   std::vector<std::int32_t> targets_for(const LossCase& c) {
     std::vector<std::int32_t> targets(static_cast<std::size_t>(c.rows));
-    for (std::int64_t i = 0; i < c.rows; ++i) {  // the first and the last of the vocabulary among them; none in row 2
+    for (std::int64_t i = 0; i < c.rows;
+         ++i) {  // the first and the last of the vocabulary among them; none in rows 2 and 4
       targets[static_cast<std::size_t>(i)] =
-          i == 2 ? -100 : static_cast<std::int32_t>(i == 0 ? c.vocab - 1 : (i - 1) * 7919 % c.vocab);
+          i == 2   ? -100
+          : i == 4 ? -1
+                   : static_cast<std::int32_t>(i == 0 ? c.vocab - 1 : (i - 1) * 7919 % c.vocab);
     }
     return targets;
   }
@@ -115,7 +118,9 @@ class GpuCrossEntropyParts : public GpuCrossEntropy {
   template <typename T>
   void compare_parts(const LossCase& c, const std::vector<float>& values, const std::vector<std::int64_t>& counts) {
     SCOPED_TRACE(fmt::format("{} x {} in {} parts", c.rows, c.vocab, counts.size()));
-    Both<std::int32_t> targets(*gpu_stream, targets_for(c));
+    std::vector<std::int32_t> chosen = targets_for(c);
+    if (counts.size() > 1) chosen.front() = static_cast<std::int32_t>(counts.front());  // the second part's first
+    Both<std::int32_t> targets(*gpu_stream, chosen);
     const auto parts = static_cast<std::int64_t>(counts.size());
     auto all = Both<float>::output(*gpu_stream, parts * 3 * c.rows);
     std::int64_t begin = 0;

@@ -18,6 +18,8 @@ const EmbeddingCase embedding_cases[] = {{1, 1, 8},
                                          {2049, 512, 8},
                                          {4096, 513, 8},
                                          {6000, 128256, 24},
+                                         {17000, 300, 4},
+                                         {64, 1, 8},
                                          {2500, 7, 256, 1},
                                          {777, 50304, 5},
                                          {100, 3, 1},
@@ -87,7 +89,8 @@ class GpuEmbedding : public GpuTest {
     args.tokens = tokens.gpu();
     args.d_out = d_out.gpu() + c.offset;
     args.d_table = d_table.gpu();
-    auto space = Both<unsigned char>::output(*gpu_stream, gpu().embedding_backward_workspace(args));
+    const auto bytes = static_cast<std::size_t>(gpu().embedding_backward_workspace(args));
+    Both<unsigned char> space(*gpu_stream, std::vector<unsigned char>(bytes));  // zero: a place that there is
     args.workspace = space.gpu();
     gpu().embedding_backward(*gpu_stream, args);
     expect_same_bits(d_table, "d_table");

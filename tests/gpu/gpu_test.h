@@ -50,12 +50,20 @@ class Both {
  public:
   static constexpr std::size_t guard_bytes = 256;
   static constexpr unsigned char poison = 0xFF;  // NaN in every float format
+  /// The guards' even bytes; the odd ones are poison, which makes NaN of both. Each array has its own, so that a value
+  /// which is copied from one array's guard into another's shows.
+  static unsigned char next_mark() {
+    static unsigned char last = 0x80;
+    last = static_cast<unsigned char>(last == 0xFE ? 0x81 : last + 1);
+    return last;
+  }
 
   Both(Stream& gpu_stream, std::vector<T> values)
       : stream_(gpu_stream),
         host_(std::move(values)),
         buffer_(device(), bytes() + 2 * guard_bytes, Purpose::workspace) {
-    std::vector<unsigned char> image(static_cast<std::size_t>(buffer_.bytes()), poison);
+    std::vector<unsigned char> image(static_cast<std::size_t>(buffer_.bytes()));
+    for (std::size_t i = 0; i < image.size(); ++i) image[i] = guard_at(i);
     if (!host_.empty()) std::memcpy(image.data() + guard_bytes, host_.data(), host_.size() * sizeof(T));
     device().copy_from_host(buffer_.data(), image.data(), buffer_.bytes(), stream_);
     stream_.synchronize();
@@ -78,8 +86,9 @@ class Both {
     device().copy_to_host(image.data(), buffer_.data(), buffer_.bytes(), stream_);
     stream_.synchronize();
     for (std::size_t i = 0; i < guard_bytes; ++i) {
-      EXPECT_EQ(image[i], poison) << "written " << guard_bytes - i << " bytes before the array";
-      EXPECT_EQ(image[image.size() - 1 - i], poison) << "written " << guard_bytes - i << " bytes behind the array";
+      EXPECT_EQ(image[i], guard_at(i)) << "written " << guard_bytes - i << " bytes before the array";
+      EXPECT_EQ(image[image.size() - 1 - i], guard_at(image.size() - 1 - i))
+          << "written " << guard_bytes - i << " bytes behind the array";
       if (::testing::Test::HasNonfatalFailure()) break;
     }
     std::vector<T> values(host_.size());
@@ -90,9 +99,13 @@ class Both {
 
  private:
   Device& device() const { return stream_.device(); }
+  /// In little endian a float's and a bf16's upper byte is odd: 0xFF there, and the mark with its upper bit below, is
+  /// NaN.
+  unsigned char guard_at(std::size_t i) const { return i % 2 == 0 ? mark_ : poison; }
   std::int64_t bytes() const { return static_cast<std::int64_t>(host_.size() * sizeof(T)); }
 
   Stream& stream_;
+  unsigned char mark_ = next_mark();
   std::vector<T> host_;
   Buffer buffer_;
 };

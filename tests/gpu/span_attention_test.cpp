@@ -30,7 +30,7 @@ class GpuSpanAttention : public GpuTest {
     Both<T> q(*gpu_stream, normal<T>(s.queries * s.heads * s.head_dim, 1));
     Both<T> k(*gpu_stream, unseen_poisoned<T>(s, of_queries, 2)), v(*gpu_stream, unseen_poisoned<T>(s, of_queries, 3));
     Both<std::int32_t> spans(*gpu_stream, of_queries);
-    auto o = Both<T>::output(*gpu_stream, q.size());
+    Both<T> o(*gpu_stream, normal<T>(q.size(), 9));  // of a query that sees nothing it stays
 
     SpanAttention args{s, q.cpu(), k.cpu(), v.cpu(), o.cpu(), spans.cpu(), s.keys, nullptr};
     std::vector<char> space(static_cast<std::size_t>(cpu.span_attention_workspace(args)) + 64);
@@ -79,6 +79,7 @@ TEST_F(GpuSpanAttention, OneQueryAgainstACache) {
 TEST_F(GpuSpanAttention, OddSizes) {
   compare_both(span_shape(1, 1, 1, 1, 1), {0, 1, 0, 0});
   compare_both(span_shape(2, 7, 3, 1, 7), {0, 2, 3, 7, 1, 6, 0, 0});
+  compare_both(span_shape(2, 7, 3, 1, 7), {0, 2, 3, 7, 0, 0, 0, 0});
   compare_both(span_shape(3, 70, 6, 2, 35), {0, 70, 0, 0, 5, 6, 69, 70, 0, 1, 2, 3});
   compare_both(span_shape(2, 600, 70, 1, 136), {0, 100, 300, 600, 0, 600, 0, 0});
 }
