@@ -1,6 +1,7 @@
 #include "checkpoints/save/snapshot.h"
 
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "src/base/round_up.h"
@@ -33,12 +34,8 @@ std::vector<std::int64_t> snapshot_offsets(std::span<const DevicePiece> pieces, 
 
 std::optional<Failure> Snapshot::reserve(std::span<const DevicePiece> pieces, const SaveShare& share, Stream& stream) {
   pieces_.clear();
-  std::int64_t bytes = 0;
-  std::optional<Failure> failure = failure_of([&] {
-    bytes = snapshot_offsets(pieces, share.copies).back();
-    if (group_ == nullptr) reserve_alone(bytes, stream.device());
-  });
-  return group_ == nullptr ? failure : reserve_together(bytes, std::move(failure));
+  if (group_ != nullptr) return reserve_together(pieces, share);
+  return failure_of([&] { reserve_alone(snapshot_offsets(pieces, share.copies).back(), stream.device()); });
 }
 
 void Snapshot::reserve_alone(std::int64_t bytes, Device& device) {
@@ -48,17 +45,26 @@ void Snapshot::reserve_alone(std::int64_t bytes, Device& device) {
   touch(alone_.as<char>(), bytes);
 }
 
-std::optional<Failure> Snapshot::reserve_together(std::int64_t bytes, std::optional<Failure> before) {
+std::optional<Failure> Snapshot::reserve_together(std::span<const DevicePiece> pieces, const SaveShare& share) {
   enum Need : std::int32_t { none, more, failed };
-  const Need mine = before ? failed : bytes > shared_.bytes(group_->rank()) ? more : none;
-  if (largest(mine, *group_) != more) return before;
-  shared_ = SharedMemory();
+  std::int64_t bytes = 0;
+  SharedMemory next;
+  std::optional<Failure> failure = failure_of([&] {
+    bytes = snapshot_offsets(pieces, share.copies).back();
+    next = SharedMemory(*group_);  // on each rank, since all take part where one needs more
+  });
+  const Need mine = failure ? failed : bytes > shared_.bytes(group_->rank()) ? more : none;
+  if (largest(mine, *group_) != more) return failure;
+  shared_ = SharedMemory();  // give back the old one first
   try {
-    shared_ = SharedMemory(*group_, bytes);
+    next.share(bytes);
   } catch (const Error& error) {
     if (error.code() == ExitCode::lost_peer) throw;
     return Failure{error.code(), error.what()};
+  } catch (const std::exception& error) {
+    return Failure{ExitCode::internal, error.what()};
   }
+  shared_ = std::move(next);
   touch(memory_of(group_->rank()), bytes);
   return std::nullopt;
 }

@@ -26,7 +26,8 @@ class Snapshot {
   explicit Snapshot(Communicator* group) : group_(group) {}
 
   /// Memory for this rank's share of those pieces. Collective over the group: whatever fails on one of its ranks, all
-  /// come back. Returns this rank's failure; throws only what no agreement can follow, that a peer is lost.
+  /// come back (but for a lack of the few bytes that any collective takes for itself). Returns this rank's failure;
+  /// throws only what no agreement can follow, that a peer is lost.
   std::optional<Failure> reserve(std::span<const DevicePiece> pieces, const SaveShare& share, Stream& stream);
   /// Copies its share of the pieces from the device and waits for the copy. Not collective.
   void take(std::span<const DevicePiece> pieces, const SaveShare& share, Stream& stream);
@@ -41,7 +42,7 @@ class Snapshot {
 
  private:
   void reserve_alone(std::int64_t bytes, Device& device);
-  std::optional<Failure> reserve_together(std::int64_t bytes, std::optional<Failure> before);
+  std::optional<Failure> reserve_together(std::span<const DevicePiece> pieces, const SaveShare& share);
   void list(const DevicePiece& piece, const char* data);
   char* memory_of(int member) const { return group_ == nullptr ? alone_.as<char>() : shared_.part(member); }
 

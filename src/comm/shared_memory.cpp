@@ -6,41 +6,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
-#include <string>
 
 #include "src/base/error.h"
 #include "src/base/files.h"
-#include "src/device/buffer.h"
 
 namespace octet {
 namespace {
-
-/// What a rank tells the others of its part: a file without a name, which they open through /proc.
-struct Offer {
-  std::int64_t process = 0;
-  std::int64_t file = -1;
-  std::int64_t device = 0;  ///< with `inode`: whether what was opened is what was meant
-  std::int64_t inode = 0;
-  std::int64_t bytes = 0;
-};
-
-/// `mine` of every rank of the group, through memory of the stream's device, as every exchange.
-template <typename T>
-std::vector<T> gather(const T& mine, Communicator& group) {
-  constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
-  Stream& stream = group.stream();
-  Device& device = stream.device();
-  const Buffer all(device, bytes * group.size(), Purpose::communication);
-  char* const own = all.as<char>() + bytes * group.rank();
-  device.copy_from_host(own, &mine, bytes, stream);
-  group.all_gather(own, all.data(), bytes, DType::u8);
-  std::vector<T> host(static_cast<std::size_t>(group.size()));
-  device.copy_to_host(host.data(), all.data(), all.bytes(), stream);
-  stream.synchronize();
-  return host;
-}
 
 /// Gives a file its pages; the error's number. In steps: one that a signal interrupts begins anew, and with signals
 /// that come at intervals, a profiler's for one, the whole might never end.
@@ -55,8 +29,35 @@ int allocate(int file, std::int64_t bytes) {
   return 0;
 }
 
+}  // namespace
+
+void SharedMemory::Unmap::operator()(char* memory) const noexcept {
+  ::munmap(memory, bytes);
+}
+
+SharedMemory::SharedMemory(Communicator& node)
+    : node_(&node),
+      offers_(static_cast<std::size_t>(node.size())),
+      errors_(offers_.size()),
+      gathered_(node.stream().device(), static_cast<std::int64_t>(offers_.size() * sizeof(Offer)),
+                Purpose::communication) {
+  parts_.reserve(offers_.size());
+}
+
+template <typename T>
+void SharedMemory::gather(const T& mine, std::vector<T>& of_all) {
+  constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
+  Stream& stream = node_->stream();
+  Device& device = stream.device();
+  char* const own = gathered_.as<char>() + bytes * node_->rank();
+  device.copy_from_host(own, &mine, bytes, stream);
+  node_->all_gather(own, gathered_.data(), bytes, DType::u8);
+  device.copy_to_host(of_all.data(), gathered_.data(), bytes * node_->size(), stream);
+  stream.synchronize();
+}
+
 /// Makes the file with all its pages, so that the first copy into it does not have to. The error's number.
-int make_part(std::int64_t bytes, FileHandle& file, Offer& offer) {
+int SharedMemory::make_part(std::int64_t bytes, FileHandle& file, Offer& offer) {
   offer.bytes = bytes;
   if (bytes == 0) return 0;
   file.reset(::memfd_create("octet", MFD_CLOEXEC));
@@ -72,10 +73,11 @@ int make_part(std::int64_t bytes, FileHandle& file, Offer& offer) {
 }
 
 /// Maps what a rank offers. The error's number.
-int map_part(const Offer& offer, void*& memory) {
+int SharedMemory::map_part(const Offer& offer, void*& memory) {
   if (offer.file < 0) return 0;  // nothing, or that rank says why
-  const std::string path = fmt::format("/proc/{}/fd/{}", offer.process, offer.file);
-  const FileHandle file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  std::array<char, 64> path{};
+  fmt::format_to_n(path.data(), path.size() - 1, "/proc/{}/fd/{}", offer.process, offer.file);
+  const FileHandle file(::open(path.data(), O_RDWR | O_CLOEXEC));
   if (!file) return errno;
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return errno;
@@ -88,31 +90,25 @@ int map_part(const Offer& offer, void*& memory) {
   return memory == MAP_FAILED ? errno : 0;
 }
 
-}  // namespace
-
-void SharedMemory::Unmap::operator()(char* memory) const noexcept {
-  ::munmap(memory, bytes);
-}
-
-SharedMemory::SharedMemory(Communicator& node, std::int64_t bytes) {
+void SharedMemory::share(std::int64_t bytes) {
   FileHandle file;
   Offer mine;
   int error = make_part(bytes, file, mine);
-  const std::vector<Offer> offers = gather(mine, node);
-  for (const Offer& offer : offers) {
+  gather(mine, offers_);
+  for (const Offer& offer : offers_) {
     void* memory = nullptr;
     const int failed = map_part(offer, memory);
     if (failed == 0) parts_.emplace_back(static_cast<char*>(memory), Unmap{static_cast<std::size_t>(offer.bytes)});
     if (error == 0) error = failed;
-    bytes_.push_back(offer.bytes);
   }
   // All have opened what they need before anyone closes, and all know who failed.
-  const std::vector<int> errors = gather(error, node);
-  const auto failed = std::ranges::find_if(errors, [](int e) { return e != 0; });
-  if (failed == errors.end()) return;
+  gather(error, errors_);
+  gathered_ = Buffer();
+  const auto failed = std::ranges::find_if(errors_, [](int e) { return e != 0; });
+  if (failed == errors_.end()) return;
   throw internal_error("comm", "rank {} of group {} cannot share {} bytes of memory with the others of its node: {}",
-                       failed - errors.begin(), node.name(),
-                       offers[static_cast<std::size_t>(failed - errors.begin())].bytes, std::strerror(*failed));
+                       failed - errors_.begin(), node_->name(),
+                       offers_[static_cast<std::size_t>(failed - errors_.begin())].bytes, std::strerror(*failed));
 }
 
 }  // namespace octet

@@ -5,7 +5,9 @@
 #include <memory>
 #include <vector>
 
+#include "src/base/files.h"
 #include "src/comm/communicator.h"
+#include "src/device/buffer.h"
 
 namespace octet {
 
@@ -16,23 +18,43 @@ namespace octet {
 class SharedMemory {
  public:
   SharedMemory() = default;
-  /// Collective over `node`; this rank's part has `bytes`, which may be 0. Throws an internal error on every rank of
-  /// the group, naming the lowest rank that has no such memory or cannot see another's.
-  SharedMemory(Communicator& node, std::int64_t bytes);
+  /// Takes what share() needs of memory for its exchange, so that a rank without any can say so before the others wait
+  /// for it there. Not collective. Throws where host or device have none. `node` outlives share().
+  explicit SharedMemory(Communicator& node);
+  /// Collective over `node`, once; this rank's part gets `bytes`, which may be 0. Throws an internal error on every
+  /// rank of the group, naming the lowest rank that has no such memory or cannot see another's.
+  void share(std::int64_t bytes);
 
   /// First byte of that rank's part, at the beginning of a page; null where it has none. Zero at first.
   char* part(int rank) const { return parts_.empty() ? nullptr : parts_.at(static_cast<std::size_t>(rank)).get(); }
   /// 0 before there is any.
-  std::int64_t bytes(int rank) const { return parts_.empty() ? 0 : bytes_.at(static_cast<std::size_t>(rank)); }
+  std::int64_t bytes(int rank) const { return parts_.empty() ? 0 : offers_.at(static_cast<std::size_t>(rank)).bytes; }
 
  private:
   struct Unmap {
     std::size_t bytes = 0;
     void operator()(char* memory) const noexcept;
   };
+  /// What a rank tells the others of its part: a file without a name, which they open through /proc.
+  struct Offer {
+    std::int64_t process = 0;
+    std::int64_t file = -1;
+    std::int64_t device = 0;  ///< with `inode`: whether what was opened is what was meant
+    std::int64_t inode = 0;
+    std::int64_t bytes = 0;
+  };
 
+  static int make_part(std::int64_t bytes, FileHandle& file, Offer& offer);
+  static int map_part(const Offer& offer, void*& memory);
+  /// `mine` of every rank of the group, through memory of the stream's device, as every exchange.
+  template <typename T>
+  void gather(const T& mine, std::vector<T>& of_all);
+
+  Communicator* node_ = nullptr;
+  std::vector<Offer> offers_;  ///< of every rank, as the other two
+  std::vector<int> errors_;
   std::vector<std::unique_ptr<char, Unmap>> parts_;
-  std::vector<std::int64_t> bytes_;
+  Buffer gathered_;
 };
 
 }  // namespace octet

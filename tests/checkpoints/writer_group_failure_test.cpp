@@ -61,6 +61,26 @@ TEST_F(WriterGroupFailure, OfOneBeforeTheGroupsExchangeLeavesNobodyWaiting) {
   EXPECT_GT(snapshot.bytes(), 0);
 }
 
+/// What the exchange itself needs is taken before anyone waits in it.
+TEST_F(WriterGroupFailure, OfOneWithoutMemoryForTheExchangeLeavesNobodyWaiting) {
+  if (size() < 2) GTEST_SKIP() << "needs two ranks";
+  const auto group = world_->split_by_node("node");
+  Snapshot snapshot(group.get());
+  const std::vector<DevicePiece> pieces = mine_->pieces();
+  SaveShare few;
+  few.copies = {0, 1};
+  std::optional<Failure> failure;
+  {
+    std::optional<test::AllocationLimit> limit;
+    if (last()) limit.emplace(64);  // less than all ranks have to say
+    failure = snapshot.reserve(pieces, few, *stream_);
+  }
+  EXPECT_EQ(failure.has_value(), last());
+  EXPECT_EQ(snapshot.bytes(), 0);
+  EXPECT_FALSE(snapshot.reserve(pieces, few, *stream_).has_value());
+  EXPECT_GT(snapshot.bytes(), 0);
+}
+
 TEST_F(WriterGroupFailure, OfOneWithoutMemoryToShareIsToldByAll) {
   if (size() < 2) GTEST_SKIP() << "needs two ranks";
   Saver saver = make_saver();

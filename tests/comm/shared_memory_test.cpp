@@ -29,6 +29,12 @@ class Shared : public testing::Test {
   std::unique_ptr<Communicator> world_ = make_mpi_communicator(*stream_, "world");
   std::unique_ptr<Communicator> node_ = world_->split_by_node("node");
   const int rank_ = node_->rank();
+
+  SharedMemory shared(std::int64_t bytes) const {
+    SharedMemory memory(*node_);
+    memory.share(bytes);
+    return memory;
+  }
 };
 
 /// Byte `i` of a rank's part in a round.
@@ -45,7 +51,7 @@ TEST_F(Shared, TheRanksOfAMachineAreOneNodeInTheirOrder) {
 
 TEST_F(Shared, EveryRankSeesWhatEachWrote) {
   const auto bytes_of = [](int rank) { return std::int64_t{5000} * rank + (rank == 0 ? 0 : 3); };  // rank 0 has none
-  const SharedMemory memory(*node_, bytes_of(rank_));
+  const SharedMemory memory = shared(bytes_of(rank_));
   for (int r = 0; r < node_->size(); ++r) ASSERT_EQ(memory.bytes(r), bytes_of(r));
   for (int round = 0; round < 3; ++round) {
     for (std::int64_t i = 0; i < bytes_of(rank_); ++i) memory.part(rank_)[i] = value(round, rank_, i);
@@ -61,13 +67,13 @@ TEST_F(Shared, EveryRankSeesWhatEachWrote) {
 TEST_F(Shared, AllocationThatASignalInterruptsGoesOn) {
   constexpr std::int64_t bytes = (9 << 20) + 5;
   interruptions = 3;
-  const SharedMemory memory(*node_, bytes);
+  const SharedMemory memory = shared(bytes);
   EXPECT_EQ(interruptions, 0);
   for (int r = 0; r < node_->size(); ++r) EXPECT_EQ(memory.part(r)[bytes - 1], 0);
 }
 
 TEST_F(Shared, APartOutlivesTheRankThatMadeIt) {
-  std::optional<SharedMemory> memory(std::in_place, *node_, 100);
+  std::optional<SharedMemory> memory = shared(100);
   memory->part(rank_)[99] = value(0, rank_, 99);
   node_->barrier();
   if (rank_ != 0) memory.reset();
@@ -79,7 +85,7 @@ TEST_F(Shared, IsReplacedByLarger) {
   SharedMemory memory;
   EXPECT_EQ(memory.bytes(rank_), 0);
   for (const std::int64_t bytes : {10, 100'000}) {
-    memory = SharedMemory(*node_, bytes);
+    memory = shared(bytes);
     EXPECT_EQ(memory.bytes(node_->size() - 1), bytes);
     EXPECT_EQ(memory.part(rank_)[bytes - 1], 0);
   }
@@ -107,7 +113,7 @@ TEST_F(Shared, ARankThatHasNoneIsNamedByAll) {
   if (rank_ == poor) limit.emplace();
   std::string text;
   try {
-    const SharedMemory memory(*node_, 4096);
+    shared(4096);
   } catch (const Error& e) {
     text = e.what();
   }
