@@ -104,14 +104,6 @@ milliseconds shortened(milliseconds pause) {
   return factor > 0 ? milliseconds(static_cast<int>(static_cast<double>(pause.count()) * factor)) : pause;
 }
 
-bool may_pass(const ReadError& error) {
-  if (error.error() == ENAMETOOLONG || error.error() == ENOTSUP || error.error() == EACCES || error.error() == EPERM)
-    return false;
-  if (error.error() != ENOENT) return true;
-  std::error_code ignored;
-  return !std::filesystem::is_directory(std::filesystem::path(error.path()).parent_path(), ignored);
-}
-
 void pause(milliseconds length, ReadProgress& progress) {
   for (milliseconds slept{}; slept < length; slept += milliseconds(50)) {
     progress.add(0);
@@ -120,6 +112,14 @@ void pause(milliseconds length, ReadProgress& progress) {
 }
 
 }  // namespace
+
+bool may_pass(const ReadError& error) {
+  if (error.error() == ENAMETOOLONG || error.error() == ENOTSUP || error.error() == EACCES || error.error() == EPERM)
+    return false;
+  if (error.error() != ENOENT) return true;
+  std::error_code ignored;
+  return !std::filesystem::is_directory(std::filesystem::path(error.path()).parent_path() / ".", ignored);
+}
 
 void with_retries(ReadProgress& progress, const std::function<void()>& work) {
   for (const milliseconds full : pauses) {

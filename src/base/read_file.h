@@ -114,10 +114,13 @@ class ReadProgress {
   std::string path_;
 };
 
+/// Whether another try may give what this one did not: not for a file that is not there, unless its folder is not there
+/// either (a mount that is late), for a name that is none, for a lack of rights.
+bool may_pass(const ReadError& error);
+
 /// Runs `work` again 0.5, 1 and 2 s later (times the factor OCTET_TEST_PAUSES, for tests) where it throws a ReadError,
-/// with a warning of this rank each time; throws the last one. What another try does not change is asked for once: a
-/// file that is not there, unless its folder is not there either (a mount that is late), a name that is none, a lack of
-/// rights. Throws ReadStopped when it is stopped between two tries. Any thread.
+/// with a warning of this rank each time; throws the last one. What cannot pass is asked for once. Throws ReadStopped
+/// when it is stopped between two tries. Any thread.
 void with_retries(ReadProgress& progress, const std::function<void()>& work);
 
 }  // namespace octet::files

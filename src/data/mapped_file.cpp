@@ -19,7 +19,7 @@ namespace {
 /// Throws what is in errno: of a path that leads to nothing, or that this user may not read, a usage error.
 [[noreturn]] void fail(const char* what, const std::string& path) {
   const int error = errno;
-  for (const int of_path : {ENOENT, ENOTDIR, EACCES, EPERM, ENAMETOOLONG, ENXIO}) {
+  for (const int of_path : {ENOENT, ENOTDIR, EACCES, EPERM, ENAMETOOLONG, ELOOP, ENXIO}) {
     if (error == of_path) throw usage_error("data", "cannot {} {}: {}", what, path, std::strerror(error));
   }
   throw files::ReadError(path, error);

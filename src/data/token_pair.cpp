@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -42,14 +43,22 @@ constexpr std::int64_t told_each = 65536;
 constexpr const char* another_file = "not the file that was validated when the run began";
 
 /// A file is opened late, by a run that has seen it at its start. One failed look says little of a network's disk, so
-/// that there are others, as at a start. What fails then is no mistake of whoever started the run: the next start will
-/// find out.
+/// that there are others, as at a start, also where the path leads to nothing because a mount is late. What fails then
+/// is no mistake of whoever started the run: the next start will find out.
 template <typename Open>
-std::span<const std::uint8_t> in_the_run(const Open& open) {
+std::span<const std::uint8_t> in_the_run(const std::string& path, const Open& open) {
   try {
     std::span<const std::uint8_t> bytes;
     files::ReadProgress nobody_waits;
-    files::with_retries(nobody_waits, [&] { bytes = open(); });
+    files::with_retries(nobody_waits, [&] {
+      try {
+        bytes = open();
+      } catch (const Error& error) {
+        const files::ReadError absent(path, ENOENT);
+        if (error.code() == ExitCode::usage && files::may_pass(absent)) throw files::ReadError(absent);
+        throw;
+      }
+    });
     return bytes;
   } catch (const Error& error) {
     throw Error(ExitCode::internal, error.what());
@@ -130,7 +139,7 @@ PairFacts TokenPair::facts() const {
 
 std::span<const std::uint8_t> TokenPair::idx() const {
   if (const MappedFile* open = late_->idx.open()) return open->bytes();  // for each document anew
-  return in_the_run([&] {
+  return in_the_run(idx_path(), [&] {
     return late_->idx.bytes(idx_path(), [&](const MappedFile& file) {
       const PairFacts here = facts_in_header(file.bytes(), idx_path());
       const PairFacts& then = facts_;
@@ -144,7 +153,7 @@ std::span<const std::uint8_t> TokenPair::idx() const {
 
 std::span<const std::uint8_t> TokenPair::bin() const {
   if (const MappedFile* open = late_->bin.open()) return open->bytes();
-  return in_the_run([&] {
+  return in_the_run(bin_path(), [&] {
     return late_->bin.bytes(bin_path(), [&](const MappedFile& file) {
       if (static_cast<std::int64_t>(file.bytes().size()) == facts_.bin_bytes) return;
       throw internal_error("data", "{}: {} bytes, where the run found {}; it is {}", bin_path(), file.bytes().size(),

@@ -51,11 +51,11 @@ class LatePairs : public testing::Test {
     for (std::string line; std::getline(maps, line);) times += line.ends_with(path);
     return times;
   }
-  /// Takes a file away and leaves in its place a name that cannot be opened: ELOOP stands for EIO and ESTALE. Returns
+  /// Takes a file away and leaves in its place one that cannot be mapped: ENODEV stands for EIO and ESTALE. Returns
   /// where the file is now.
   std::string hide(const std::string& ending) const {
     fs::rename(prefix_ + ending, prefix_ + ".hidden");
-    fs::create_symlink(prefix_ + ending, prefix_ + ending);
+    fs::create_symlink(cannot_be_mapped, prefix_ + ending);
     return prefix_ + ".hidden";
   }
   /// Runs `work` in that many threads, which begin together.
@@ -71,6 +71,7 @@ class LatePairs : public testing::Test {
     }
   }
 
+  static constexpr const char* cannot_be_mapped = "/sys/devices/system/cpu/possible";
   static constexpr std::int64_t documents_at = 34 + 12 * 5;  ///< in the .idx file
   TempFolder folder_;
   std::string prefix_ = folder_ / "x";
@@ -148,6 +149,7 @@ TEST_F(LatePairs, ReadNothingBeyondAnIndexThatNobodyHasValidated) {
 }
 
 TEST_F(LatePairs, AreOpenedAgainWhereTheFileSystemFailsForAMoment) {
+  if (!fs::exists(cannot_be_mapped)) GTEST_SKIP() << "no sysfs";
   ASSERT_EQ(setenv("OCTET_TEST_PAUSES", "0.2", 1), 0);
   for (const std::string ending : {".bin", ".idx"}) {
     const TokenPair pair = late();
@@ -167,12 +169,45 @@ TEST_F(LatePairs, AreOpenedAgainWhereTheFileSystemFailsForAMoment) {
   unsetenv("OCTET_TEST_PAUSES");
 }
 
+/// A folder that is not there may be a mount that is late; a file that is missing in its folder is gone.
+TEST_F(LatePairs, AreOpenedAgainWhereTheirFolderIsNotThereForAMoment) {
+  ASSERT_EQ(setenv("OCTET_TEST_PAUSES", "0.2", 1), 0);
+  fs::create_directory(folder_ / "mount");
+  for (const char* ending : {".bin", ".idx"}) fs::rename(prefix_ + ending, folder_ / "mount/x" + ending);
+  prefix_ = folder_ / "mount/x";
+  const TokenPair pair = late();
+  fs::rename(folder_ / "mount", folder_ / "expired");
+  testing::internal::CaptureStderr();
+  std::jthread mends([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    fs::rename(folder_ / "expired", folder_ / "mount");
+  });
+  std::vector<std::int32_t> ids(3);
+  EXPECT_NO_THROW(pair.read(8, ids, 100));
+  EXPECT_EQ(ids, (std::vector<std::int32_t>{4, 1, 7}));
+  mends.join();
+  EXPECT_HAS(testing::internal::GetCapturedStderr(), "cannot read " + prefix_ + ".bin: No such file");
+  fs::remove(prefix_ + ".idx");
+  testing::internal::CaptureStderr();
+  EXPECT_HAS(error_of([&] { pair.document_begin(3); }), "cannot open " + prefix_ + ".idx: No such file");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "nothing was tried again";
+  unsetenv("OCTET_TEST_PAUSES");
+}
+
+TEST_F(LatePairs, AreAMistakeOfThePathWhereALinkLeadsToItself) {
+  fs::remove(prefix_ + ".bin");
+  fs::create_symlink("x.bin", prefix_ + ".bin");
+  EXPECT_HAS(test::error_of([&] { TokenPair{prefix_}; }, ExitCode::usage),
+             "cannot open " + prefix_ + ".bin: Too many levels");
+}
+
 TEST_F(LatePairs, AreGivenUpWhereTheFileSystemFailsOn) {
+  if (!fs::exists(cannot_be_mapped)) GTEST_SKIP() << "no sysfs";
   ASSERT_EQ(setenv("OCTET_TEST_PAUSES", "0.01", 1), 0);
   const TokenPair pair = late();
   const std::string hidden = hide(".bin");
   std::vector<std::int32_t> ids(1);
-  EXPECT_HAS(error_of([&] { pair.read(0, ids, 100); }), "cannot read " + prefix_ + ".bin: Too many levels");
+  EXPECT_HAS(error_of([&] { pair.read(0, ids, 100); }), "cannot read " + prefix_ + ".bin: No such device");
   fs::rename(hidden, prefix_ + ".bin");
   EXPECT_NO_THROW(pair.read(0, ids, 100));
   unsetenv("OCTET_TEST_PAUSES");
