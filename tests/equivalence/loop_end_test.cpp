@@ -8,6 +8,7 @@
 
 #include "checkpoints/restore/restore.h"
 #include "src/comm/failure.h"
+#include "src/metrics/status.h"
 #include "src/train/options/option_texts.h"
 #include "src/train/run/loop.h"
 #include "src/train/start/run_directory.h"
@@ -53,6 +54,21 @@ class InfiniteLoss final : public test::ForwardingCommunicator {
   bool of_losses_;
 };
 
+/// The ranks but 0 lose a peer in the barrier behind rank 0's word of how the run ended.
+class LostAtTheEnd final : public test::ForwardingCommunicator {
+ public:
+  LostAtTheEnd(std::unique_ptr<Communicator> inner, std::string status)
+      : ForwardingCommunicator(std::move(inner)), status_(std::move(status)) {}
+  void barrier() override {
+    inner().barrier();
+    const auto now = read_status(status_);
+    if (rank() > 0 && now && now->state != "running") throw Error(ExitCode::lost_peer, "[comm] the peer is gone");
+  }
+
+ private:
+  std::string status_;
+};
+
 class LoopEnd : public TrainerTest {
  protected:
   struct Ended {  // NOLINT(bugprone-exception-escape): moving JSON throws nothing
@@ -75,6 +91,8 @@ class LoopEnd : public TrainerTest {
   Ended run(double seconds) {
     std::unique_ptr<Communicator> control = make_mpi_communicator(*stream_, "control");
     if (seconds > 0) control = std::make_unique<SlowSteps>(std::move(control));
+    const RunDirectory directory{.path = config_.run_dir};
+    if (lost_at_the_end_) control = std::make_unique<LostAtTheEnd>(std::move(control), directory.status());
     std::unique_ptr<Communicator> world = make_mpi_communicator(*stream_, "world");
     if (infinite_loss_) world = std::make_unique<InfiniteLoss>(std::move(world));
     Mesh mesh(std::move(world), {.dp_shard = 0});
@@ -86,7 +104,6 @@ class LoopEnd : public TrainerTest {
                                      .node = "node",
                                      .resolved_yaml = ""};
     Trainer trainer(config_, mesh, *control, *stream_, nullptr);
-    const RunDirectory directory{.path = config_.run_dir};
     write_run_directory(directory, "", *control);
     RunLog log(config_, environment, directory);
     Ended ended;
@@ -96,17 +113,21 @@ class LoopEnd : public TrainerTest {
     Profiler profiler(config_, environment, directory, 0);
     FailureStatus failure(directory, *control);
     failure.done() = done_before_;
-    failure.begin();
+    failure.begin(*control);
     const StopRequest stop(signal, WallClock(seconds > 0 ? WallClock::seconds() + seconds : 0), "");
-    ended.code = train_steps({.config = config_,
-                              .environment = environment,
-                              .trainer = trainer,
-                              .log = log,
-                              .checkpoints = checkpoints,
-                              .profiler = profiler,
-                              .stop = stop,
-                              .failure = failure,
-                              .plan = {}});
+    try {
+      ended.code = train_steps({.config = config_,
+                                .environment = environment,
+                                .trainer = trainer,
+                                .log = log,
+                                .checkpoints = checkpoints,
+                                .profiler = profiler,
+                                .stop = stop,
+                                .failure = failure,
+                                .plan = {}});
+    } catch (const Error& error) {
+      ended.code = static_cast<int>(error.code());
+    }
     ended.failure_counts = leave_reason(ExitCode::internal, "what comes afterwards").first;
     ended.done = failure.done();
     ended.err = testing::internal::GetCapturedStderr();
@@ -117,6 +138,7 @@ class LoopEnd : public TrainerTest {
   }
 
   bool infinite_loss_ = false;
+  bool lost_at_the_end_ = false;
   std::int64_t done_before_ = 0;  ///< steps of an earlier start
 };
 
@@ -177,6 +199,15 @@ TEST_F(LoopEnd, IsFinalWhenItIsWrittenDown) {
     EXPECT_FALSE(ended.failure_counts);
     EXPECT_EQ(ended.status["state"], "finished");
   }
+}
+
+TEST_F(LoopEnd, IsFinalForARankThatLosesAPeerBeforeItHearsOfIt) {
+  config_.train.steps = 1;
+  lost_at_the_end_ = true;
+  const Ended ended = run(0);
+  EXPECT_EQ(ended.code, world_->rank() == 0 ? 0 : static_cast<int>(ExitCode::lost_peer));
+  EXPECT_FALSE(ended.failure_counts);
+  EXPECT_EQ(ended.status["state"], "finished");
 }
 
 TEST_F(LoopEnd, OfAStartThatHasNothingToDoIsFinalToo) {

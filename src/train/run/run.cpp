@@ -83,7 +83,7 @@ int train(const RunConfig& configured, RunConfig& config, const RunEnvironment& 
   RunLog log(config, environment, directory, from);
   FailureStatus& failure = *environment.failure;
   failure.done() = from.step;
-  failure.begin();
+  failure.begin(control);
   DeviceHealth health(config.train.health_seconds, environment.stream.device().pci_bus_id());
   const auto write_traces = [&] {
     if (config.comm.trace) write_trace_file(environment.traces, directory.owner, directory.trace(control.rank()));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <optional>
 
 #include "src/base/log.h"
 #include "src/base/reason.h"
@@ -23,6 +24,10 @@ std::string cleared(const std::string& path, Communicator& control) {
   return path;
 }
 
+bool says_end(const RunStatus& status) {
+  return status.state == "finished" || status.state == "stopped";
+}
+
 }  // namespace
 
 FailureStatus::FailureStatus(const RunDirectory& directory, Communicator& control)
@@ -32,6 +37,11 @@ FailureStatus::FailureStatus(const RunDirectory& directory, Communicator& contro
           cleared(directory.path + "/failure.txt", control), [this](ExitCode code) { return may_write(code); },
           [this](ExitCode code, const std::string& message) { write(code, message); }) {}
 
+void FailureStatus::begin(Communicator& control) {
+  control.barrier();
+  begun_ = true;
+}
+
 void FailureStatus::end(Communicator& control) {
   if (control.rank() == 0) ended_ = true;           // also where another one is lost before it knows
   const RunPhaseScope phase(RunPhase::checkpoint);  // the others wait for rank 0's files
@@ -39,13 +49,21 @@ void FailureStatus::end(Communicator& control) {
   ended_ = true;
 }
 
+/// A rank that another one is lost to in end() has not heard from rank 0 yet.
+bool FailureStatus::has_ended() const {
+  if (ended_ || !begun_) return ended_;
+  const std::optional<RunStatus> status = read_status(status_);
+  return status && says_end(*status);
+}
+
 bool FailureStatus::may_write(ExitCode code) const {
-  return !ended_ && (begun_ || code != ExitCode::usage) && owner_.holds();
+  return (begun_ || code != ExitCode::usage) && owner_.holds() && !has_ended();
 }
 
 void FailureStatus::write(ExitCode code, const std::string& message) const {
   try {
     RunStatus status = read_status(status_).value_or(RunStatus{});
+    if (begun_ && says_end(status)) return;
     // On a full disk, where no failure.txt says who was first: what the loss of a peer follows from stays.
     if (begun_ && status.state == "failed" && code == ExitCode::lost_peer) return;
     const std::string who = log::identity();

@@ -22,15 +22,17 @@ class FailureStatus {
   /// Collective over the hosts: rank 0 has removed the failure.txt of an earlier start when this returns.
   FailureStatus(const RunDirectory& directory, Communicator& control);
 
-  /// Says that the directory is of this start from now on.
-  void begin() { begun_ = true; }
+  /// To be called when rank 0 has written that the run goes: the directory is of this start from now on. Collective
+  /// over the hosts, so that no rank takes for this run's end what an earlier start left there.
+  void begin(Communicator& control);
   /// To be called when rank 0 has written down how the run ended. Collective over the hosts: the others know it by
-  /// that.
+  /// that, and until then from what stands there.
   void end(Communicator& control);
   /// The last step whose result was read, for whoever counts them.
   std::atomic<std::int64_t>& done() { return done_; }
 
  private:
+  bool has_ended() const;
   bool may_write(ExitCode code) const;
   void write(ExitCode code, const std::string& message) const;
 
