@@ -10,6 +10,7 @@
 #include "src/base/heartbeat.h"
 #include "src/comm/failure.h"
 #include "src/comm/in_flight.h"
+#include "src/comm/mpi/crash_signals.h"
 
 namespace octet {
 namespace {
@@ -135,6 +136,7 @@ std::string OperationScope::text() const {
 Watchdog::Watchdog(const TimeLimits& limits, double grace_seconds) : grace_(duration_of(std::max(grace_seconds, 0.0))) {
   if (armed) throw internal_error("comm", "two watchdogs in one process");
   set_limits(limits);
+  leave_crashes_to_the_system();  // which would take the signal of a page that cannot be read from its owner
   mapped_files_.emplace();
   armed = true;
   heartbeat::watch(true);

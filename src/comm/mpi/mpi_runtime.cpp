@@ -14,7 +14,6 @@
 #include "src/base/error.h"
 #include "src/base/hosts.h"
 #include "src/base/log.h"
-#include "src/comm/mpi/crash_signals.h"
 #include "src/comm/mpi/mpi_handles.h"
 #include "src/comm/watchdog.h"
 
@@ -85,7 +84,6 @@ std::string node_name(const std::string& host, const Environment& environment) {
 
 MpiRuntime::MpiRuntime(int& argc, char**& argv) {
   int provided = MPI_THREAD_SINGLE;
-  leave_crashes_to_the_system();
   {
     const OperationScope operation("MPI_Init_thread");
     check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
