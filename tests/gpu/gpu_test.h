@@ -43,6 +43,14 @@ struct Matrix {
 /// Which float8 forms a kernel writes.
 enum class Forms { none, plain, transposed };
 
+/// The even bytes of an array's guards; the odd ones are 0xFF, which makes NaN of both. Each array has its own, so that
+/// a value which is copied from one array's guard into another's shows.
+inline unsigned char next_mark() {
+  static unsigned char last = 0x80;
+  last = static_cast<unsigned char>(last == 0xFE ? 0x81 : last + 1);
+  return last;
+}
+
 /// One array on the host, for the CPU's kernel, and one of the same contents on the device. Around the device's lie
 /// guards, and what a kernel is to write is poisoned on both, so that an element not written or written outside shows.
 template <typename T>
@@ -50,13 +58,6 @@ class Both {
  public:
   static constexpr std::size_t guard_bytes = 256;
   static constexpr unsigned char poison = 0xFF;  // NaN in every float format
-  /// The guards' even bytes; the odd ones are poison, which makes NaN of both. Each array has its own, so that a value
-  /// which is copied from one array's guard into another's shows.
-  static unsigned char next_mark() {
-    static unsigned char last = 0x80;
-    last = static_cast<unsigned char>(last == 0xFE ? 0x81 : last + 1);
-    return last;
-  }
 
   Both(Stream& gpu_stream, std::vector<T> values)
       : stream_(gpu_stream),
