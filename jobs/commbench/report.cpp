@@ -88,8 +88,7 @@ double Row::algorithm_bandwidth(double us) const {
 
 double Row::bus_bandwidth(double us) const {
   double sum = 0;
-  for (const CommRecord& call : calls)
-    sum += call.operation == "recv" ? 0 : bus_bytes(call.operation, ranks, call.bytes);
+  for (const CommRecord& call : calls) sum += bus_bytes(call.operation, ranks, call.bytes);
   return sum / us / 1e3;
 }
 

@@ -122,7 +122,7 @@ class DryCommunicator final : public Communicator, private GroupMember {
                     .bytes = bytes,
                     .group = name_,
                     .ranks = size(),
-                    .bus_bytes = operation == std::string_view("recv") ? 0 : bus_bytes(operation, size(), bytes)};
+                    .bus_bytes = bus_bytes(operation, size(), bytes)};
     if (!CallGroup::open()) return stream_.skip(work);
     group_.join();
     if (grouped_.name.empty()) grouped_.name = work.name;

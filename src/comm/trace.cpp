@@ -14,7 +14,7 @@
 namespace octet {
 namespace {
 
-/// Tells what a message costs where its end is waited for, on the CPU; elsewhere its call has told it.
+/// Tells how long a message is waited for, on the CPU; elsewhere its call has told it. Its bytes are the call's.
 class TracedTransfer final : public Transfer {
  public:
   TracedTransfer(std::unique_ptr<Transfer> inner, const SpanInfo& info, Stream& stream, WaitMeter* meter)
@@ -111,7 +111,7 @@ class TracedCommunicator final : public Communicator, private GroupMember {
       trace_->add({std::string(operation), name(), size(), dtype, count, bytes, std::string(UnitScope::current())},
                   CallGroup::open() && std::exchange(grouped_, true));
     }
-    const SpanInfo info{.name = operation, .kind = SpanKind::communication, .group = name()};
+    const SpanInfo info = span(operation);
     if (CallGroup::open()) {
       calls_.join();
       note(info, bytes);
@@ -129,12 +129,13 @@ class TracedCommunicator final : public Communicator, private GroupMember {
   std::unique_ptr<Transfer> start(std::string_view operation, std::int64_t count, DType dtype, Call&& call) {
     std::unique_ptr<Transfer> transfer;
     run(operation, count, dtype, 1, [&] { transfer = call(); });
-    SpanInfo info{.name = operation, .kind = SpanKind::communication, .group = name()};
-    info.bytes = count * size_of(dtype);
-    info.bus_bytes = bus_bytes(operation, size(), info.bytes);
-    return std::make_unique<TracedTransfer>(std::move(transfer), info, stream(), metered() ? meter_ : nullptr);
+    return std::make_unique<TracedTransfer>(std::move(transfer), span(operation), stream(),
+                                            metered() ? meter_ : nullptr);
   }
 
+  SpanInfo span(std::string_view operation) const {
+    return {.name = operation, .kind = SpanKind::communication, .group = name()};
+  }
   bool metered() const { return meter_ != nullptr && size() > 1; }
 
   void note(const SpanInfo& info, std::int64_t bytes) {
@@ -179,7 +180,8 @@ std::unique_ptr<Communicator> make_traced(std::unique_ptr<Communicator> inner, C
 
 double bus_bytes(std::string_view operation, int ranks, std::int64_t bytes) {
   const double others = static_cast<double>(ranks - 1) / ranks;
-  if (operation == "broadcast" || operation == "send" || operation == "recv") {
+  if (operation == "recv") return 0;
+  if (operation == "broadcast" || operation == "send") {
     return ranks == 1 ? 0 : static_cast<double>(bytes);
   }
   return static_cast<double>(bytes) * others * (operation.starts_with("all_reduce") ? 2 : 1);

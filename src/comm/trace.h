@@ -64,7 +64,8 @@ std::unique_ptr<Communicator> make_traced(std::unique_ptr<Communicator> inner, C
 
 /// What a collective brings through the slowest link of a rank at least, by the factors of nccl-tests
 /// (doc/PERFORMANCE.md, "bus bandwidth"): bytes · (n - 1)/n for all_gather, reduce_scatter and all_to_all, twice that
-/// for an all-reduce, bytes for the rest. `bytes` are those of CommRecord.
+/// for an all-reduce, none for a recv, which counts where it is sent, and bytes for the rest. `bytes` are those of
+/// CommRecord.
 double bus_bytes(std::string_view operation, int ranks, std::int64_t bytes);
 
 }  // namespace octet

@@ -160,6 +160,32 @@ TEST(CommSpans, CarryWhatTheCallsDo) {
   EXPECT_DOUBLE_EQ(r.spans[1].bus_bytes, 16.0 * (n - 1) / n);
 }
 
+/// On the CPU the wait for a message is a span too, whose bytes are those of its call.
+TEST(CommSpans, CountAMessageOnce) {
+  const auto stream = cpu_device().make_stream();
+  Timeline timeline(*stream);
+  const auto world = make_traced(make_mpi_communicator(*stream, "world"), nullptr);
+  if (world->size() == 1) GTEST_SKIP() << "needs two ranks";
+  const int next = (world->rank() + 1) % world->size(), previous = (world->rank() + world->size() - 1) % world->size();
+  const float going = 1;
+  float coming = 0;
+  timeline.begin();
+  timeline.begin_step(1);
+  const auto received = world->start_recv(&coming, 1, DType::f32, previous);
+  const auto sent = world->start_send(&going, 1, DType::f32, next);
+  for (Transfer* t : {received.get(), sent.get()}) t->wait(*stream);
+  std::int64_t bytes = 0;
+  double bus = 0;
+  const Recording r = timeline.end();
+  for (const Span& s : r.spans) {
+    bytes += s.bytes;
+    bus += s.bus_bytes;
+  }
+  EXPECT_EQ(r.spans.size(), 4u);
+  EXPECT_EQ(bytes, 8);
+  EXPECT_DOUBLE_EQ(bus, 4);
+}
+
 /// The span of a group within another lies where its calls start: at the outermost end.
 TEST(CommSpans, OfGroupsWithinGroupsBeginAtTheOutermostEnd) {
   const auto stream = cpu_device().make_stream();
@@ -193,6 +219,8 @@ TEST(BusBytes, AreByTheFactorsOfNcclTests) {
   EXPECT_DOUBLE_EQ(bus_bytes("all_to_all", 2, 400), 200);
   EXPECT_DOUBLE_EQ(bus_bytes("all_reduce_sum", 4, 400), 600);
   EXPECT_DOUBLE_EQ(bus_bytes("broadcast", 4, 400), 400);
+  EXPECT_DOUBLE_EQ(bus_bytes("send", 2, 400), 400);
+  EXPECT_DOUBLE_EQ(bus_bytes("recv", 2, 400), 0) << "it counts where it is sent";
   for (const char* operation : {"all_gather", "all_reduce_max", "broadcast"}) {
     EXPECT_DOUBLE_EQ(bus_bytes(operation, 1, 400), 0) << operation;
   }

@@ -97,6 +97,22 @@ TEST_F(DryTimelines, AMessageTakesTheLinkBetweenStages) {
   EXPECT_EQ(seconds(work, {.pp = 2, .tp = 4}), 0.25 + 10) << "the four ranks of a node send at a time";
 }
 
+/// It comes while it is sent, and its bytes are among those that a rank's buffers hold.
+TEST_F(DryTimelines, AMessageThatIsReceivedHasASpanWithoutTime) {
+  DryTimeline timeline(rates, {.pp = 2, .tp = 2}, 0);
+  const auto device = make_dry_device(DeviceType::cpu, &timeline);
+  const auto model = device->make_stream();
+  timeline.set_model_stream(*model);
+  model->skip({.name = "recv", .bytes = 100, .group = "pp_down", .ranks = 2});
+  timeline.end_step(1);
+  model->skip({.name = "gemm", .bytes = 100});
+  timeline.end_step(2);
+  const Recording r = timeline.recording();
+  ASSERT_EQ(r.spans.size(), 2u);
+  EXPECT_EQ(r.spans[0].bytes, 100);
+  EXPECT_EQ(r.spans[0].begin, r.spans[0].end);
+}
+
 TEST_F(DryTimelines, RecordStreamsUnitsAndSteps) {
   DryTimeline timeline(rates, {.dp_shard = 4}, 0);
   const auto device = make_dry_device(DeviceType::cpu, &timeline);

@@ -80,7 +80,7 @@ double DryTimeline::add(const Stream& stream, const Work& work, const Turn& turn
   const double seconds = seconds_of(work, turn.begin);
   const int number = number_of(stream, work);
   if (number == 1) end_ = std::max(end_, turn.begin + seconds);
-  if (seconds == 0) return 0;
+  if (seconds == 0 && work.ranks <= 1) return 0;  // a message that is received takes no time, but has bytes
   recording_.spans.push_back({.name = std::string(work.name),
                               .kind = kind_of(work),
                               .part = StepPartScope::current(),
