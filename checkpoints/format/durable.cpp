@@ -19,7 +19,7 @@ namespace octet::checkpoint {
 namespace {
 
 Error failed(const std::string& path, const std::string& what, int reason) {
-  return internal_error("checkpoints", "{}: {}: {}", path, what, std::strerror(reason));
+  return internal_error("checkpoints", "{}: {}: {}", path, what, why_not_written(reason));
 }
 Error failed(const std::string& path, const char* what) {
   return failed(path, what, errno);
@@ -160,8 +160,9 @@ PendingDirectory::PendingDirectory(const std::string& path, std::int64_t bytes)
   make_directories(parent_of(path_));
   const std::int64_t free = free_bytes(parent_of(path_));
   if (free < bytes) {
-    throw internal_error("checkpoints", "{}: needs {}, but its file system has {} to spare", path_, format_bytes(bytes),
-                         format_bytes(free));
+    throw internal_error("checkpoints",
+                         "{}: needs {}, but its file system has {} to spare (docs/problems.md, \"The disk is full\")",
+                         path_, format_bytes(bytes), format_bytes(free));
   }
   make_directory(temporary_);
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "src/base/error.h"
+#include "src/base/files.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -114,7 +115,7 @@ hid_t driver() {
 
 Hdf5Output::Hdf5Output(std::string path)
     : path_(std::move(path)), file_(open_to_write(path_.c_str(), O_RDWR | O_EXCL)) {
-  if (!file_) throw internal_error("checkpoints", "{}: cannot be created: {}", path_, std::strerror(errno));
+  if (!file_) throw internal_error("checkpoints", "{}: cannot be created: {}", path_, why_not_written(errno));
 }
 
 void Hdf5Output::use(hid_t file_access) {
@@ -125,7 +126,7 @@ void Hdf5Output::use(hid_t file_access) {
 
 void Hdf5Output::throw_if_failed() const {
   if (failed_ == nullptr) return;
-  throw internal_error("checkpoints", "{}: {}: {}", path_, failed_, std::strerror(error_));
+  throw internal_error("checkpoints", "{}: {}: {}", path_, failed_, why_not_written(error_));
 }
 
 void Hdf5Output::expect_name() const {
@@ -138,7 +139,7 @@ void Hdf5Output::finish(const std::function<void(int file)>& meanwhile) {
   ::sync_file_range(file_.get(), 0, 0, SYNC_FILE_RANGE_WRITE);  // all of it
   if (meanwhile) meanwhile(file_.get());
   if (::fsync(file_.get()) != 0) {
-    throw internal_error("checkpoints", "{}: cannot be flushed to disk: {}", path_, std::strerror(errno));
+    throw internal_error("checkpoints", "{}: cannot be flushed to disk: {}", path_, why_not_written(errno));
   }
   expect_name();
   file_.reset();

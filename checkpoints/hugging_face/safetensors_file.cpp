@@ -18,7 +18,7 @@ constexpr std::int64_t length_bytes = 8;
 constexpr std::int64_t longest_header = 100'000'000;  // as the reference implementation
 
 Error refused(const std::string& path, const char* what) {
-  return internal_error("checkpoints", "{}: {}: {}", path, what, std::strerror(errno));
+  return internal_error("checkpoints", "{}: {}: {}", path, what, why_not_written(errno));
 }
 
 void read_at(int file, std::int64_t offset, std::int64_t bytes, void* to, const std::string& path) {

@@ -50,7 +50,8 @@ bool has_room(const std::string& root, std::int64_t bytes, std::int64_t reserve)
 
 void check_free_space(const std::string& root, std::int64_t bytes, std::int64_t reserve) {
   if (const std::string lack = lack_of_space(root, free_bytes(root), bytes, 0, 0, reserve); !lack.empty()) {
-    throw internal_error("checkpoints", "{}; make room or keep fewer{}", lack, damaged_there(root));
+    throw internal_error("checkpoints", "{}; make room or keep fewer{} (docs/problems.md, \"The disk is full\")", lack,
+                         damaged_there(root));
   }
 }
 
@@ -79,7 +80,8 @@ void warn_of_lack_of_space(const std::string& root, std::int64_t bytes, int keep
   try {
     const std::string lack = lack_of_space(root, free_bytes(root), bytes, keep_last, count_prunable(root, keep_every));
     if (!lack.empty())
-      log::warning("{}; make room, or let the run keep fewer, before a save fails{}", lack, damaged_there(root));
+      log::warning("{}; make room, or let the run keep fewer, before a save fails{} ({})", lack, damaged_there(root),
+                   "docs/problems.md, \"The disk is full\"");
   } catch (const Error& error) {
     log::warning("{}", error.what());
   }

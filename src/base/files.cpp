@@ -95,6 +95,11 @@ FileHandle open_to_write(const char* path, int flags) {
   return file;
 }
 
+std::string why_not_written(int error) {
+  const bool full = error == ENOSPC || error == EDQUOT;
+  return fmt::format("{}{}", std::strerror(error), full ? " (docs/problems.md, \"The disk is full\")" : "");
+}
+
 Error not_written(std::string_view room, std::string_view what) {
   const int why = errno;
   constexpr std::array wrong_paths = {EACCES, EPERM, ENOENT, ENOTDIR, EISDIR, ELOOP, ENXIO, ENAMETOOLONG, ETXTBSY};
@@ -103,9 +108,7 @@ Error not_written(std::string_view room, std::string_view what) {
                        "it is no file that could be replaced by a whole one; expected the name of a file");
   }
   if (std::ranges::find(wrong_paths, why) == wrong_paths.end()) {
-    const bool full = why == ENOSPC || why == EDQUOT;
-    return internal_error(room, "{}: cannot be written: {}{}", what, std::strerror(why),
-                          full ? " (docs/problems.md, \"The disk is full\")" : "");
+    return internal_error(room, "{}: cannot be written: {}", what, why_not_written(why));
   }
   if (why == ELOOP) return usage_error(room, "{}: cannot be written: {}", what, "a symbolic link is not followed");
   if (why == ENXIO)

@@ -44,6 +44,8 @@ FileHandle open_to_write(const char* path, int flags);
 /// REASON" with the reason in errno. A path that is wrong is a usage error (64); a full disk, a quota or a broken
 /// device is the machine's fault (70).
 Error not_written(std::string_view room, std::string_view what);
+/// What the system says of errno `error`; of a full disk and of a quota also where to read what to do.
+std::string why_not_written(int error);
 
 /// Opens a file to be read that Octet or another program keeps: a regular file, or a link to one. Null, with errno,
 /// where the system refuses, for a folder (EISDIR), and for what is neither (ENOTSUP), such as a pipe, which waits for

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "src/base/error.h"
@@ -27,7 +26,7 @@ void AppendedFile::write_kept() {
   if (!write_all(file_.get(), kept_)) {
     const int reason = errno;
     [[maybe_unused]] const int cut = ::ftruncate(file_.get(), end);  // where that fails too, a part is all there is
-    throw internal_error("metrics", "{}: cannot be written: {}", path_, std::strerror(reason));
+    throw internal_error("metrics", "{}: cannot be written: {}", path_, why_not_written(reason));
   }
   kept_.clear();
 }
@@ -38,7 +37,7 @@ void AppendedFile::sync() {
     throw internal_error("metrics", "{}: was removed or replaced by somebody else while the run writes it", path_);
   }
   if (::fsync(file_.get()) != 0 || !sync_folder_of(path_)) {
-    throw internal_error("metrics", "{}: cannot be flushed to disk: {}", path_, std::strerror(errno));
+    throw internal_error("metrics", "{}: cannot be flushed to disk: {}", path_, why_not_written(errno));
   }
 }
 

@@ -21,7 +21,7 @@ TEST(DiskSpace, ASaveLeavesWhatIsReserved) {
   EXPECT_FALSE(has_room(root.path(), 1, too_much));
   check_free_space(root.path(), 1, 0);
   EXPECT_HAS(error_of([&] { check_free_space(root.path(), 1, too_much); }, ExitCode::internal),
-             "of them for logs and metrics; make room or keep fewer");
+             "of them for logs and metrics; make room or keep fewer (docs/problems.md, \"The disk is full\")");
 }
 
 TEST(DiskSpace, WhatKeepEveryKeepsMakesNoRoom) {

@@ -70,6 +70,9 @@ TEST(CommandLine, PrintedConfigurationIsTheSameForAnyLaunchAndReadsBack) {
 }
 
 TEST(CommandLine, PrintingAConfigurationChecksIt) {
+  const CommandResult pipeline = in_workplace(octet_train + " run.yaml --parallel.pp_chunks 2 --print-config");
+  EXPECT_EQ(pipeline.exit_code, 64);
+  EXPECT_HAS(pipeline.err, "1f1b has one stage a rank");
   const CommandResult r = in_workplace(octet_train + " run.yaml --train.steps 0 --print-config");
   EXPECT_EQ(r.exit_code, 64);
   EXPECT_EQ(r.out, "");

@@ -222,7 +222,10 @@ TEST(Saving, WritesOfNothingAreAFullDisk) {
                                                     " --train.steps 8 --checkpoint.interval 2")),
                        directory};
   EXPECT_EQ(run.result.exit_code, 70) << run.result.all();
-  EXPECT_HAS(run.result.err, "metrics.jsonl: cannot be written: No space left on device; metrics are kept in memory");
+  EXPECT_HAS(
+      run.result.err,
+      "metrics.jsonl: cannot be written: No space left on device (docs/problems.md, \"The disk is full\"); metrics "
+      "are kept in memory");
   EXPECT_HAS(run.result.err, "step 2 cannot be saved: ");
   EXPECT_HAS(run.status()["reason"].get<std::string>(), "step 4 cannot be saved");
 }

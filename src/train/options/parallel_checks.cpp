@@ -1,9 +1,11 @@
 #include "src/train/options/checks.h"
 
 #include <bit>
+#include <limits>
 #include <numeric>
 
 #include "src/ops/recipe.h"
+#include "src/parallel/pipeline/pipeline_passes.h"
 #include "src/train/options/option_texts.h"
 
 namespace octet {
@@ -105,6 +107,10 @@ void check_pipeline(const RunConfig& c, const Origins& at) {
         at, "parallel.pp", p.pp,
         "pp_chunks {} makes {} stages, but model {} has {} blocks, and each stage needs one; expected fewer stages",
         p.pp_chunks, stages, c.model.name, c.model.layers);
+  }
+  constexpr int enough = std::numeric_limits<int>::max();  // of micro-batches
+  if (const auto obstacle = obstacle_to(pipeline_shape(p, enough))) {
+    throw refuse(at, obstacle->key, obstacle->value, "{}", obstacle->why);
   }
 }
 
