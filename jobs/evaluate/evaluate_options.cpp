@@ -1,10 +1,12 @@
 #include "jobs/evaluate/evaluate_options.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
 #include "src/base/error.h"
+#include "src/base/is_there.h"
 #include "src/base/options/arguments.h"
 #include "src/base/options/document.h"
 #include "src/train/options/sections.h"
@@ -161,6 +163,9 @@ Options parse_options(int argc, const char* const* argv) {
   if (t.compare_precision != "same") o.compare_precision = value_named<Precision>(t.compare_precision);
   o.models.float8 = float8_given(schema);
   refuse_idle(schema, o);
+  if (!o.output.empty() && is_there(o.output) && !std::filesystem::is_directory(o.output)) {
+    throw usage_error("evaluate", "--output {}: is no folder; expected one, or the name of a new one", o.output);
+  }
   return o;
 }
 

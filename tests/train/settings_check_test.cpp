@@ -82,6 +82,14 @@ TEST(Settings, WhatDecidesTheResultIsRefusedWithKeyAndBothValues) {
   }
 }
 
+TEST(Settings, ChangesOfTheDataCanBeAllowedForWhatIsToCome) {
+  const RunConfig before = some_settings();
+  RunConfig now = before;
+  now.data.changes = {{.step = 50, .weights = {1}}};
+  EXPECT_HAS(error_of([&] { check(stored_yaml(before), now); }),
+             "--checkpoint.allow_changes data.changes, from a step on that is not done; ");
+}
+
 TEST(Settings, AllowChangesLetsThoseOfTheOptimizerPass) {
   const RunConfig before = some_settings();
   RunConfig now = before;

@@ -173,7 +173,9 @@ std::vector<SettingChange> check_settings(const std::string& stored, const std::
                       "{}: {} = {} there, {} now; the run can only go on with the same (or begin in another run.dir{}; "
                       "docs/problems.md, \"Settings differ from those of the run\")",
                       source, change.key, change.then, change.now,
-                      may ? ", or change it on purpose with --checkpoint.allow_changes " + change.key : "");
+                      may ? ", or change it on purpose with --checkpoint.allow_changes " + change.key +
+                                (change.key == "data.changes" ? ", from a step on that is not done" : "")
+                          : "");
   }
   return changes;
 }
