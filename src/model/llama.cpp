@@ -42,30 +42,54 @@ void Llama::extend(const MicroBatch& batch, WeightProvider& weights) {
   forward(0, batch, weights, nullptr);
 }
 
-std::vector<int> Llama::forward_units(int number) const {
-  const Stage& s = stage(number);
+std::vector<int> Llama::forward_units(int stage_index) const {
+  const Stage& s = stage(stage_index);
   std::vector<int> order;
-  if (s.units.has(embedding_unit)) order.push_back(embedding_unit);
+  if (s.has_embedding()) order.push_back(embedding_unit);
   for (std::int64_t i = s.first_layer; i < s.end_layer; ++i) order.push_back(block_unit(i));
-  if (has_head(s) && settings_.model.tied_embedding) order.push_back(embedding_unit);
-  if (has_head(s)) order.push_back(head_unit(settings_.model));
+  if (s.has_head && settings_.model.tied_embedding) order.push_back(embedding_unit);
+  if (s.has_head) order.push_back(head_unit(settings_.model));
   return order;
 }
 
-std::vector<int> Llama::backward_units(int number) const {
-  const Stage& s = stage(number);
+std::vector<int> Llama::backward_units(int stage_index) const {
+  const Stage& s = stage(stage_index);
   std::vector<int> order;
   for (std::int64_t i = s.end_layer; i-- > s.first_layer;) order.push_back(block_unit(i));
   return order;
 }
 
-void Llama::forward(int index, const MicroBatch& batch, WeightProvider& weights, GradientSink* gradients) {
-  Slot& slot = this->slot(index, Progress::begun);
+Slot& Llama::slot_in(Progress expected, int slot_index) {
+  Slot& slot = slots_.at(static_cast<std::size_t>(slot_index));
+  if (slot.progress != expected) {
+    throw internal_error("model", "slot {}: begin, forward and backward of a micro-batch follow each other",
+                         slot_index);
+  }
+  return slot;
+}
+
+Tensor Llama::begin(int slot_index, SlotFor use, int stage_index) {
+  return begin(slot_index, use, stage_index, shape_, {});
+}
+
+Tensor Llama::begin(int slot_index, SlotFor use, int stage_index, const BatchShape& shape, const CachedTokens& cached) {
+  Slot& slot = slots_.at(static_cast<std::size_t>(slot_index));
+  if (slot.progress == Progress::forwarded || slot.progress == Progress::weights_left) {
+    throw internal_error("model", "slot {} holds a micro-batch whose backward is not done", slot_index);
+  }
+  const Stage& stage = this->stage(stage_index);
+  std::int64_t& left_to_forward = gemm_multiprocessors_[static_cast<std::size_t>(stage_index)];
+  slot.gemm_multiprocessors = use == SlotFor::training ? std::exchange(left_to_forward, 0) : 0;
+  return slot.begin(use, stage, shape, cached);
+}
+
+void Llama::forward(int slot_index, const MicroBatch& batch, WeightProvider& weights, GradientSink* gradients) {
+  Slot& slot = slot_in(Progress::begun, slot_index);
   slot.tokens = batch.tokens;
   slot.documents = {settings_.documents, settings_.documents && settings_.forward_only, batch.documents, batch.shared};
-  recomputed_of_ = slot.trains ? index : nobody;
+  recomputed_of_ = slot.trains ? slot_index : nobody;
   forward_blocks(slot, weights);
-  if (has_head(*slot.stage)) {
+  if (slot.stage->has_head) {
     if (slot.trains) {
       head_backward(batch, slot, weights, *gradients);
     } else if (batch.scored.n > 0) {
@@ -78,17 +102,14 @@ void Llama::forward(int index, const MicroBatch& batch, WeightProvider& weights,
   slot.progress = slot.trains ? Progress::forwarded : Progress::free;
 }
 
-/// Without training one set of activations serves every block.
 void Llama::forward_blocks(Slot& slot, WeightProvider& weights) {
   const StepPartScope part(StepPart::forward);
   const GemmMultiprocessors of_forward(op_, slot.gemm_multiprocessors);
   const Stage& stage = *slot.stage;
   for (std::int64_t layer = stage.first_layer; layer < stage.end_layer; ++layer) {
     const bool first = layer == stage.first_layer;
-    if (!first && !slot.trains) slot.activations.rewind(slot.first);
-    if (!first) slot.blocks.push_back(allocate_block(slot, layer));
-    BlockActivations& a = slot.blocks.back();
-    if (first && stage.units.has(embedding_unit)) embed(slot, weights, a.h);
+    BlockActivations& a = first ? slot.block(layer) : slot.add_block();
+    if (first && stage.has_embedding()) embed(slot, weights, a.h);
 
     const int unit = block_unit(layer);
     const UnitScope unit_scope = work_for(unit);
@@ -96,56 +117,56 @@ void Llama::forward_blocks(Slot& slot, WeightProvider& weights) {
     if (first) {
       block_forward(pass(slot, layer), unit, w, a.h, {}, a, slot.branch);
     } else {
-      block_forward(pass(slot, layer), unit, w, block(slot, layer - 1).h_middle, slot.branch, a, slot.branch);
+      block_forward(pass(slot, layer), unit, w, slot.block(layer - 1).h_middle, slot.branch, a, slot.branch);
     }
-    if (layer + 1 == stage.end_layer && !has_head(stage)) leave_stream(slot, w[slot_ffn_norm]);
+    if (layer + 1 == stage.end_layer && !stage.has_head) leave_stream(slot, w[slot_ffn_norm]);
     weights.release(unit);
   }
 }
 
 void Llama::record_forward(const Slot& slot) {
-  const auto [first, end] = std::pair{slot.stage->first_layer, slot.stage->end_layer};
-  scaling_->record(op_.stream, op_.kernels, CastKind::input, first * block_inputs, (end - first) * block_inputs,
-                   slot.amaxes);
+  const Stage& stage = *slot.stage;
+  scaling_->record(op_.stream, op_.kernels, CastKind::input, stage.first_layer * block_inputs,
+                   stage.layers() * block_inputs, slot.input_amaxes);
 }
 
-void Llama::backward(int index, WeightProvider& weights, GradientSink& gradients) {
-  backward_blocks(index, weights, gradients, false);
-  Slot& slot = this->slot(index, Progress::free);
+void Llama::backward(int slot_index, WeightProvider& weights, GradientSink& gradients) {
+  backward_blocks(slot_index, weights, gradients, false);
+  Slot& slot = slot_in(Progress::free, slot_index);
   const StepPartScope part(StepPart::backward);
-  if (slot.stage->units.has(embedding_unit)) embed_backward(slot.tokens, slot.dh, gradients);
+  if (slot.stage->has_embedding()) embed_backward(slot.tokens, slot.dh, gradients);
 }
 
-void Llama::backward_of_inputs(int index, WeightProvider& weights, GradientSink& gradients) {
-  backward_blocks(index, weights, gradients, true);
+void Llama::backward_of_inputs(int slot_index, WeightProvider& weights, GradientSink& gradients) {
+  backward_blocks(slot_index, weights, gradients, true);
 }
 
-void Llama::backward_of_weights(int index, GradientSink& gradients) {
+void Llama::backward_of_weights(int slot_index, GradientSink& gradients) {
   const StepPartScope part(StepPart::weight_gradients);
-  Slot& slot = this->slot(index, Progress::weights_left);
+  Slot& slot = slot_in(Progress::weights_left, slot_index);
   slot.progress = Progress::free;
   const Stage& stage = *slot.stage;
   for (std::int64_t layer = stage.end_layer; layer-- > stage.first_layer;) {
     if (stage.recompute.applies(layer)) continue;
     const int unit = block_unit(layer);
     const UnitScope unit_scope = work_for(unit);
-    block_weight_gradients(pass(slot, layer), gradients.open(unit), block(slot, layer),
-                           slot.deferred[static_cast<std::size_t>(layer - stage.first_layer)]);
+    block_weight_gradients(pass(slot, layer), gradients.open(unit), slot.block(layer),
+                           slot.deferred[slot.place_of(layer)]);
     gradients.close(unit);
   }
-  if (stage.units.has(embedding_unit)) embed_backward(slot.tokens, slot.dh, gradients);
+  if (stage.has_embedding()) embed_backward(slot.tokens, slot.dh, gradients);
 }
 
-void Llama::backward_blocks(int index, WeightProvider& weights, GradientSink& gradients, bool split) {
+void Llama::backward_blocks(int slot_index, WeightProvider& weights, GradientSink& gradients, bool split) {
   const StepPartScope part(StepPart::backward);
-  Slot& slot = this->slot(index, Progress::forwarded);
+  Slot& slot = slot_in(Progress::forwarded, slot_index);
   slot.progress = split ? Progress::weights_left : Progress::free;
   slot.deferred.resize(split ? slot.blocks.size() : 0);
   const Stage& stage = *slot.stage;
-  const bool last_is_there = std::exchange(recomputed_of_, nobody) == index;
+  const bool last_is_there = std::exchange(recomputed_of_, nobody) == slot_index;
   OutputGradient dh = slot.top;
-  if (!has_head(stage)) dh.quantized = {};  // the head would have written it, and the abs-max
-  if (!has_head(stage) && dh.scale.amax != nullptr) {
+  if (!stage.has_head) dh.quantized = {};  // the head would have written it, and the abs-max
+  if (!stage.has_head && dh.scale.amax != nullptr) {
     const UnitScope unit_scope = work_for(block_unit(stage.end_layer - 1));
     measure(op_, slot.dh, {.amax = dh.scale.amax, .non_finite = nullptr});
   }
@@ -153,13 +174,13 @@ void Llama::backward_blocks(int index, WeightProvider& weights, GradientSink& gr
     const int unit = block_unit(layer);
     const UnitScope unit_scope = work_for(unit);
     const auto w = weights.gather(unit);
-    const OutputGradient below = gradient_of(slot, layer - 1);
-    BlockActivations& a = block(slot, layer);
+    const OutputGradient below = slot.gradient_of(layer - 1);
+    BlockActivations& a = slot.block(layer);
     if (stage.recompute.again(layer) || (stage.recompute.applies(layer) && !last_is_there)) {
       const GemmMultiprocessors of_forward(op_, slot.gemm_multiprocessors);
       block_recompute(pass(slot, layer), unit, w, stage.recompute.kept, a, slot.branch);
     }
-    DeferredGradients* deferred = deferred_of(slot, layer, split);
+    DeferredGradients* deferred = slot.deferred_of(layer);
     block_backward(pass(slot, layer), unit, w, weights.transposed(unit),
                    deferred == nullptr ? gradients.open(unit) : std::span<const GradientTarget>{}, a, dh, below,
                    deferred);
@@ -170,24 +191,10 @@ void Llama::backward_blocks(int index, WeightProvider& weights, GradientSink& gr
   record_backward(slot);
 }
 
-/// The output gradient of the block's w2 goes where the block above has read its input for the last time.
-DeferredGradients* Llama::deferred_of(Slot& slot, std::int64_t layer, bool split) {
-  const Stage& stage = *slot.stage;
-  if (!split || stage.recompute.applies(layer)) return nullptr;
-  DeferredGradients& deferred = slot.deferred[static_cast<std::size_t>(layer - stage.first_layer)];
-  deferred.arena = &slot.activations;
-  deferred.w2.dy = layer + 1 < stage.end_layer ? block(slot, layer + 1).h
-                                               : take(slot.activations, shape_.storage, shape_.rows(), part_.dim);
-  for (Tensor* norm : {&deferred.ffn_norm, &deferred.attention_norm}) {
-    *norm = {slot.activations.allocate(part_.dim * 4), DType::f32, {part_.dim}, nullptr};
-  }
-  return &deferred;
-}
-
 void Llama::record_backward(const Slot& slot) {
-  const auto [first, end] = std::pair{slot.stage->first_layer, slot.stage->end_layer};
-  scaling_->record(op_.stream, op_.kernels, CastKind::gradient, first * block_linears, (end - first) * block_linears,
-                   gradient_amaxes(slot));
+  const Stage& stage = *slot.stage;
+  scaling_->record(op_.stream, op_.kernels, CastKind::gradient, stage.first_layer * block_linears,
+                   stage.layers() * block_linears, slot.gradient_amaxes);
   scaling_->record(op_.stream, op_.kernels, CastKind::weight, 0, parameters_.casts, scaling_->weights().amax);
 }
 

@@ -3,17 +3,12 @@
 #include <memory>
 #include <vector>
 
-#include "src/model/block.h"
 #include "src/model/head.h"
-#include "src/model/kv_cache.h"
-#include "src/model/llama_settings.h"
+#include "src/model/slot.h"
 #include "src/parallel/weight_provider.h"
 #include "src/profile/scopes.h"
 
 namespace octet {
-
-/// What a slot's activations are kept for.
-enum class SlotFor { training, forward };
 
 /// Forward and backward of micro-batches, written out as a straight list of op calls. It holds activations, not
 /// weights: those come from a WeightProvider unit by unit, and gradients go to a GradientSink. Under tensor parallelism
@@ -28,7 +23,7 @@ class Llama {
   /// Bytes of the three arenas, found by a pass on a device without memory: the code that allocates is the code that
   /// plans.
   struct MemoryNeeds {
-    std::int64_t activations = 0;  ///< of a slot
+    std::int64_t activations = 0;  ///< each slot's
     std::int64_t scratch = 0;
     std::int64_t recomputed = 0;  ///< activations that blocks make in turns, in forward and again before backward
   };
@@ -56,10 +51,10 @@ class Llama {
   /// The most that was in use of the arenas so far.
   MemoryNeeds used() const;
 
-  /// Units in the order in which a pass through the stage (by its number among `stages`) asks for their weights.
-  /// Whoever calls the passes announces them all to the provider first, in the order of the calls.
-  std::vector<int> forward_units(int stage = 0) const;
-  std::vector<int> backward_units(int stage = 0) const;
+  /// Units in the order in which a pass through the stage (of LlamaSettings::stages) asks for their weights. Whoever
+  /// calls the passes announces them all to the provider first, in the order of the calls.
+  std::vector<int> forward_units(int stage_index = 0) const;
+  std::vector<int> backward_units(int stage_index = 0) const;
 
   /// The next training forward of each stage, and what its backward makes again of it, leave a GPU's other
   /// multiprocessors to work beside them: the GEMMs of its blocks are chosen for so many (Gemm::multiprocessors).
@@ -68,21 +63,21 @@ class Llama {
   }
   /// Takes the slot for a micro-batch and a stage. Returns the place of the residual stream that a stage without the
   /// embedding gets.
-  Tensor begin(int slot, SlotFor use = SlotFor::training, int stage = 0);
+  Tensor begin(int slot_index, SlotFor use = SlotFor::training, int stage_index = 0);
   /// Runs the blocks. With the head it adds the losses and, where the slot trains, does the head's backward at once,
   /// which makes the loss whole chunk by chunk. `gradients` may be null where it does not train.
-  void forward(int slot, const MicroBatch& batch, WeightProvider& weights, GradientSink* gradients);
-  void backward(int slot, WeightProvider& weights, GradientSink& gradients);
+  void forward(int slot_index, const MicroBatch& batch, WeightProvider& weights, GradientSink* gradients);
+  void backward(int slot_index, WeightProvider& weights, GradientSink& gradients);
   /// Backward in two parts, of which the second may come after those of other slots: the first leaves the gradient for
   /// the stage below. Between them the slot keeps inputs and output gradients of the linears, the latter in the memory
   /// of activations that are done with. Blocks that recompute do all in the first part: their inputs do not stay. The
   /// bits are those of backward() where the second parts of micro-batches follow each other as the first ones do.
-  void backward_of_inputs(int slot, WeightProvider& weights, GradientSink& gradients);
-  void backward_of_weights(int slot, GradientSink& gradients);
+  void backward_of_inputs(int slot_index, WeightProvider& weights, GradientSink& gradients);
+  void backward_of_weights(int slot_index, GradientSink& gradients);
   /// A stage without the head leaves the residual stream here in forward, and the gradient of it is to be put here
   /// before backward. A stage without the embedding leaves here, in backward, the gradient of what it got. Valid until
   /// the slot's next begin(), or, where that is for training, until its forward asks for the weights of its last unit.
-  Tensor out(int slot) const { return slots_.at(static_cast<std::size_t>(slot)).dh; }
+  Tensor out(int slot_index) const { return slots_.at(static_cast<std::size_t>(slot_index)).dh; }
 
   /// Runs the whole model in slot 0: begin, announcement, forward and backward.
   void forward_backward(const MicroBatch& batch, WeightProvider& weights, GradientSink& gradients);
@@ -109,66 +104,26 @@ class Llama {
   const TensorChecks& checks() const { return checks_; }
 
  private:
-  enum class Progress : std::uint8_t { free, begun, forwarded, weights_left };
-  struct Stage {
-    UnitRange units;
-    std::int64_t first_layer, end_layer;
-    RecomputePolicy recompute;
-  };
-  struct Slot {
-    Arena activations;
-    Progress progress = Progress::free;
-    bool trains = false;
-    const Stage* stage = nullptr;
-    const std::int32_t* tokens = nullptr;
-    RowDocuments documents{};
-    CachedTokens cached{};
-    BatchShape shape{};                     ///< of the pass
-    Tensor branch{};                        ///< of the last block so far; its result is h_middle + branch
-    Tensor dh{};                            ///< gradient of the residual stream; see out()
-    void* dh_codes = nullptr;               ///< its place in fp8, while the scale is known before
-    OutputGradient top{};                   ///< dh as the output gradient of the last block's w2
-    std::int64_t gemm_multiprocessors = 0;  ///< of the forward of its blocks
-    float* amaxes = nullptr;  ///< that the pass takes: of the stage's inputs, then of its gradients; null: of none
-    std::int64_t first = 0;   ///< mark before the first block
-    std::vector<BlockActivations> blocks{};
-    std::vector<DeferredGradients> deferred{};  ///< by block, between the two parts of backward
-  };
+  using Progress = Slot::Progress;
 
   Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
         std::vector<Arena> activations, Arena scratch, Arena recomputed);
 
-  static std::vector<Stage> stages_of(const LlamaSettings& settings);
-  const Stage& stage(int number) const { return stages_.at(static_cast<std::size_t>(number)); }
-  bool has_head(const Stage& stage) const { return stage.units.has(head_unit(settings_.model)); }
-  Slot& slot(int index, Progress expected);
-  static BlockActivations& block(Slot& slot, std::int64_t layer) {
-    return slot.blocks[static_cast<std::size_t>(layer - slot.stage->first_layer)];
-  }
+  const Stage& stage(int stage_index) const { return stages_.at(static_cast<std::size_t>(stage_index)); }
+  /// Internal error where a call comes out of its turn.
+  Slot& slot_in(Progress expected, int slot_index);
   /// Names the unit to all that trace, until the scope ends.
   [[nodiscard]] UnitScope work_for(int unit);
-  Tensor begin(int slot, SlotFor use, int stage, const BatchShape& shape, const CachedTokens& cached);
+  Tensor begin(int slot_index, SlotFor use, int stage_index, const BatchShape& shape, const CachedTokens& cached);
   BlockPass pass(const Slot& slot, std::int64_t layer);
   Head head(const BatchShape& shape) { return {op_, part_, shape, checks_}; }
-  /// Bytes of slot.amaxes, which one launch zeroes.
-  std::int64_t amax_bytes(const Slot& slot) const;
-  static float* gradient_amaxes(const Slot& slot);
-  BlockScales scales(const Slot& slot, std::int64_t layer) const;
-  /// The gradient that reaches a block from above, which is its w2's. Nobody asks for it below the first block.
-  OutputGradient gradient_of(Slot& slot, std::int64_t layer);
-  void backward_blocks(int index, WeightProvider& weights, GradientSink& gradients, bool split);
-  /// Places for what the block's backward leaves for later; null where it makes all at once.
-  DeferredGradients* deferred_of(Slot& slot, std::int64_t layer, bool split);
+  void forward_blocks(Slot& slot, WeightProvider& weights);
+  void backward_blocks(int slot_index, WeightProvider& weights, GradientSink& gradients, bool split);
   void record_forward(const Slot& slot);
   void record_backward(const Slot& slot);
   void embed(const Slot& slot, WeightProvider& weights, const Tensor& out);
   void embed_backward(const std::int32_t* tokens, const Tensor& dh, GradientSink& gradients);
-  /// What `recomputes` says is made again lies in the memory of the block that was allocated before.
-  BlockActivations allocate_block(Slot& slot, std::int64_t layer);
-  void forward_blocks(Slot& slot, WeightProvider& weights);
   void leave_stream(const Slot& slot, const Tensor& norm);
-  /// What the last block of the stage has made, which the head reads.
-  static BlockResult result_of(const Slot& slot) { return {slot.blocks.back().h_middle, slot.branch}; }
   /// Gathers the head's weights: {norm, output}.
   HeadWeights gather_head(WeightProvider& weights);
   void release_head(WeightProvider& weights);
@@ -181,19 +136,19 @@ class Llama {
   std::vector<Stage> stages_;
   ParameterList parameters_;
   KernelTable kernels_;
-  std::vector<Slot> slots_;
   Arena scratch_;
-  Arena recomputed_;            ///< of all slots
+  Arena recomputed_;            ///< shared by all slots
   int recomputed_of_ = nobody;  ///< the slot whose forward was the last to write there, before any backward did
   static constexpr int nobody = -1;
   RopeTable rope_;
   TensorChecks checks_;
   OpContext op_;
-  BatchShape shape_;                                ///< of a micro-batch
-  std::vector<std::int64_t> gemm_multiprocessors_;  ///< by stage, of its next training forward
-  std::vector<BlockLinears> blocks_;                ///< by block
+  BatchShape shape_;                                ///< a whole micro-batch's
+  std::vector<std::int64_t> gemm_multiprocessors_;  ///< by stage, for its next training forward
+  std::vector<BlockLinears> blocks_;                ///< linears by layer
   RecipePtr recipe_;
   std::unique_ptr<Float8Scaling> scaling_;
+  std::vector<Slot> slots_;
 };
 
 }  // namespace octet

@@ -52,7 +52,7 @@ void Llama::head_forward(const MicroBatch& batch, const Slot& slot, WeightProvid
   const StepPartScope part(StepPart::forward);
   const UnitScope unit = work_for(head_unit(settings_.model));
   const HeadWeights w = gather_head(weights);
-  head(slot.shape).forward(w, result_of(slot), batch.targets, batch.loss_sum);
+  head(slot.shape).forward(w, slot.result(), batch.targets, batch.loss_sum);
   release_head(weights);
 }
 
@@ -60,7 +60,7 @@ void Llama::head_score(const ScoredTokens& scored, const Slot& slot, WeightProvi
   const StepPartScope part(StepPart::forward);
   const UnitScope unit = work_for(head_unit(settings_.model));
   const HeadWeights w = gather_head(weights);
-  head(slot.shape).score(w, result_of(slot), scored);
+  head(slot.shape).score(w, slot.result(), scored);
   release_head(weights);
 }
 
@@ -73,9 +73,9 @@ void Llama::head_backward(const MicroBatch& batch, const Slot& slot, WeightProvi
   const HeadGradients to{
       .norm = head_gradients[0],
       .output = settings_.model.tied_embedding ? gradients.open(embedding_unit)[0] : head_gradients[1]};
-  head(slot.shape).forward_backward(w, to, result_of(slot), batch.targets, batch.loss_scale, batch.loss_sum, slot.top);
+  head(slot.shape).forward_backward(w, to, slot.result(), batch.targets, batch.loss_scale, batch.loss_sum, slot.top);
   gradients.close(unit);
-  if (settings_.model.tied_embedding && !slot.stage->units.has(embedding_unit)) gradients.close(embedding_unit);
+  if (settings_.model.tied_embedding && !slot.stage->has_embedding()) gradients.close(embedding_unit);
   release_head(weights);
 }
 
