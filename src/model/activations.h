@@ -51,6 +51,12 @@ struct BlockActivations {
                                    const BlockLinears& linears, const BlockScales& scales = {});
 };
 
+/// What a block has made, as two tensors of this rank's rows [r, dim] whose sum it is: that is left to the next norm,
+/// which reads it anyway. Before the first block `branch` has no data.
+struct BlockResult {
+  Tensor residual, branch;
+};
+
 AttentionShape attention_shape(const ModelConfig& model, const BatchShape& shape);
 SpanAttentionShape span_attention_shape(const ModelConfig& model, const BatchShape& shape, std::int64_t keys);
 

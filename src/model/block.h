@@ -18,30 +18,31 @@ struct CachedKeys {
   std::int64_t longest = 0;
 };
 
-/// What a block's pass works with; `linears` are the block's, all else is the same for all blocks.
+/// What a block's pass works with: what is the same for all blocks, and, from `unit` on, what is the block's.
 struct BlockPass {
   OpContext& op;
   const ModelConfig& model;
   BatchShape shape;
   RowDocuments documents;
-  const BlockLinears& linears;
   const RopeTable& rope;
   const TensorChecks& checks;
+  int unit;
+  const BlockLinears& linears;
   BlockScales scales{};
   CachedKeys cached{};  ///< the a.k and a.v of the pass lie in it
 };
 
-/// h = residual + branch_in;  h_middle = h + attention(norm(h));  branch_out = ffn(norm(h_middle)).
-/// The block's result is h_middle + branch_out: the sum is left to the next norm, which reads it anyway.
-/// `residual`, `branch_in`, `branch_out`: [r, dim] in the storage dtype, of the r rows of this rank (BatchShape::rows).
-/// `branch_in` without data (the first block): residual is h itself. It may be branch_out.
+/// h = in.residual + in.branch;  h_middle = h + attention(norm(h));  branch = ffn(norm(h_middle)).
+/// h and h_middle are those of `a`, and the block's result is {h_middle, branch}.
+/// `in`, `branch`: [r, dim] in the storage dtype, for the r rows of this rank (BatchShape::rows). `branch` may be
+/// in.branch. Where in.branch has no data (the first block), in.residual is h itself.
 /// `weights`: the unit's, in the order of BlockSlot.
-void block_forward(const BlockPass& pass, int unit, std::span<const Tensor> weights, const Tensor& residual,
-                   const Tensor& branch_in, BlockActivations& a, const Tensor& branch_out);
+void block_forward(const BlockPass& pass, std::span<const Tensor> weights, const BlockResult& in, BlockActivations& a,
+                   const Tensor& branch);
 
 /// Makes again what `kept` lacks of a forward of this block, from what it has: the same bits, with the scales of then;
 /// nothing is measured, counted or reduced, and the block's result is not made. `branch` [r, dim] is scratch.
-void block_recompute(const BlockPass& pass, int unit, std::span<const Tensor> weights, const ActivationSet& kept,
+void block_recompute(const BlockPass& pass, std::span<const Tensor> weights, const ActivationSet& kept,
                      BlockActivations& a, const Tensor& branch);
 
 /// What a backward that makes the gradients of inputs alone leaves for block_weight_gradients: the output gradients of
@@ -49,7 +50,7 @@ void block_recompute(const BlockPass& pass, int unit, std::span<const Tensor> we
 /// those of the inputs. Of the output gradients all but w2's lie in the memory of activations that nobody reads any
 /// more: a.gate, a.up, a.h_middle, a.q, a.k and a.v. The inputs of the linears have to stay.
 struct DeferredGradients {
-  Arena* arena = nullptr;  ///< of scales
+  Arena* arena = nullptr;  ///< memory for scales
   OutputGradient w2{};     ///< its dy: a place [r, dim], which block_backward fills
   OutputGradient gate{}, up{}, wo{}, q{}, k{}, v{};
   Tensor ffn_norm{}, attention_norm{};  ///< places, fp32 [dim]
@@ -60,9 +61,9 @@ struct DeferredGradients {
 /// of the block's input; what the block below wants to know of it goes to where `below` says, if anywhere. Uses up
 /// a.gate and a.up. With `deferred` no weight gradient is made, `gradients` is empty, and a is used up but for the
 /// inputs.
-void block_backward(const BlockPass& pass, int unit, std::span<const Tensor> weights,
-                    std::span<const Tensor> transposed, std::span<const GradientTarget> gradients, BlockActivations& a,
-                    const OutputGradient& dh, const OutputGradient& below = {}, DeferredGradients* deferred = nullptr);
+void block_backward(const BlockPass& pass, std::span<const Tensor> weights, std::span<const Tensor> transposed,
+                    std::span<const GradientTarget> gradients, BlockActivations& a, const OutputGradient& dh,
+                    const OutputGradient& below = {}, DeferredGradients* deferred = nullptr);
 /// The rest of such a backward: the bits of one that makes all at once.
 void block_weight_gradients(const BlockPass& pass, std::span<const GradientTarget> gradients, BlockActivations& a,
                             const DeferredGradients& deferred);

@@ -13,7 +13,6 @@ namespace {
 /// The block's weights and gradients by linear, and memory for gradients on their way.
 struct Backward {
   const BlockPass& pass;
-  int unit;
   std::span<const Tensor> weights, transposed;
   std::span<const GradientTarget> gradients;
   DeferredGradients* deferred;  ///< null: weight gradients are made here
@@ -39,7 +38,7 @@ struct Backward {
     }
     return made;
   }
-  std::uint32_t* counter(CheckedTensor t) const { return pass.checks.counter(unit, t); }
+  std::uint32_t* counter(CheckedTensor t) const { return pass.checks.counter(pass.unit, t); }
   QuantScale scale(BlockLinear l) const {
     return pass.scales.gradient(pass.linears.recipes, l, deferred != nullptr ? *deferred->arena : op().scratch);
   }
@@ -140,10 +139,10 @@ OutputGradient output_gradient(const LinearRecipe& linear, const Tensor& dy, con
   return gradient;
 }
 
-void block_backward(const BlockPass& pass, int unit, std::span<const Tensor> weights,
-                    std::span<const Tensor> transposed, std::span<const GradientTarget> gradients, BlockActivations& a,
-                    const OutputGradient& dh, const OutputGradient& below, DeferredGradients* deferred) {
-  const Backward b{pass, unit, weights, transposed, gradients, deferred};
+void block_backward(const BlockPass& pass, std::span<const Tensor> weights, std::span<const Tensor> transposed,
+                    std::span<const GradientTarget> gradients, BlockActivations& a, const OutputGradient& dh,
+                    const OutputGradient& below, DeferredGradients* deferred) {
+  const Backward b{pass, weights, transposed, gradients, deferred};
   const ArenaScope scope(pass.op.scratch);
   const OutputGradient of_wo = b.gradient(wo, dh.dy, false);
   ffn_part(b, a, dh, of_wo);

@@ -12,10 +12,9 @@ namespace {
 
 using enum Activation;
 
-/// A run through a block: in forward it makes everything, before backward what was not kept.
-struct Run {
+/// The calls of a block, of which forward makes everything, and recompute before backward what was not kept.
+struct Forward {
   const BlockPass& pass;
-  int unit;
   std::span<const Tensor> weights;
   BlockActivations& a;
   ActivationSet missing;
@@ -30,12 +29,12 @@ struct Run {
   std::span<const Tensor> group_weights(BlockLinear first, std::size_t count) const {
     return weights.subspan(static_cast<std::size_t>(slot_of(first)), count);
   }
-  /// y where this run makes it.
+  /// y where it is made.
   Tensor made(Activation x, const Tensor& y) const { return makes(x) ? y : Tensor{}; }
 
   StatsOut stats(CheckedTensor tensor, const LinearInput& x) const {
     if (again) return {};
-    return {.amax = x.is_cast() ? x.scale.amax : nullptr, .non_finite = pass.checks.counter(unit, tensor)};
+    return {.amax = x.is_cast() ? x.scale.amax : nullptr, .non_finite = pass.checks.counter(pass.unit, tensor)};
   }
   /// A place for x.high: its own when it is kept, else scratch.
   void place_high(LinearInput& x) const {
@@ -67,7 +66,7 @@ struct Run {
     add_rmsnorm(op(), residual, branch, weights[static_cast<std::size_t>(slot)],
                 static_cast<float>(pass.model.norm_eps), sum, {x.high, stats(checked, x), float8}, inverse_rms);
   }
-  /// Turns q and k, each where this run makes it.
+  /// Turns q and k, each where it is made.
   void rotate() const {
     rope(op(), pass.rope, {made(q, a.q)}, {made(k, a.k)}, pass.shape.batch, pass.documents, Rotation::forth);
   }
@@ -85,46 +84,46 @@ struct Run {
   }
 };
 
-/// Into `branch`, where the residual stream after it is wanted.
-void attention_part(const Run& r, const Tensor& h, const Tensor& branch_in, const Tensor& branch) {
-  const ArenaScope scope(r.op().scratch);
-  const BlockLinears& linears = r.linears();
-  BlockActivations& a = r.a;
-  if (r.makes(attention_input)) {
-    r.make(linears.qkv, a.x_attention, r.missing.has_any({q, k, v}), false, [&](const Float8Out& float8) {
-      r.norm(slot_attention_norm, h, branch_in, a.h, a.x_attention, a.inverse_rms_attention, checked_attention_input,
-             float8);
+/// Attention of `in` into `branch`, where the residual stream after it is wanted.
+void attention_part(const Forward& f, const BlockResult& in, const Tensor& branch) {
+  const ArenaScope scope(f.op().scratch);
+  const BlockLinears& linears = f.linears();
+  BlockActivations& a = f.a;
+  if (f.makes(attention_input)) {
+    f.make(linears.qkv, a.x_attention, f.missing.has_any({q, k, v}), false, [&](const Float8Out& float8) {
+      f.norm(slot_attention_norm, in.residual, in.branch, a.h, a.x_attention, a.inverse_rms_attention,
+             checked_attention_input, float8);
     });
   }
-  linears.qkv.forward(r.op(), a.x_attention, r.group_weights(wq, 3),
-                      std::array{r.made(q, a.q), r.made(k, a.k), r.made(v, a.v)});
-  r.rotate();
+  linears.qkv.forward(f.op(), a.x_attention, f.group_weights(wq, 3),
+                      std::array{f.made(q, a.q), f.made(k, a.k), f.made(v, a.v)});
+  f.rotate();
 
-  if (r.makes(attention_output)) r.attention(a.x_wo.high);
-  if (r.makes(attention_cast)) {
-    r.cast(linears.wo, a.x_wo, r.makes(residual), r.stats(checked_attention_output, a.x_wo));
+  if (f.makes(attention_output)) f.attention(a.x_wo.high);
+  if (f.makes(attention_cast)) {
+    f.cast(linears.wo, a.x_wo, f.makes(residual), f.stats(checked_attention_output, a.x_wo));
   }
-  if (r.makes(residual)) linears.wo.forward(r.op(), a.x_wo, r.weight(wo), branch);
+  if (f.makes(residual)) linears.wo.forward(f.op(), a.x_wo, f.weight(wo), branch);
 }
 
 /// Up to the input of w2.
-void ffn_part(const Run& r, const Tensor& branch) {
-  const BlockLinears& linears = r.linears();
-  BlockActivations& a = r.a;
+void ffn_part(const Forward& f, const Tensor& branch) {
+  const BlockLinears& linears = f.linears();
+  BlockActivations& a = f.a;
   const auto norm = [&](const Float8Out& float8) {
-    const bool add = r.makes(residual);
-    r.norm(slot_ffn_norm, add ? a.h : a.h_middle, add ? branch : Tensor{}, a.h_middle, a.x_ffn, a.inverse_rms_ffn,
+    const bool add = f.makes(residual);
+    f.norm(slot_ffn_norm, add ? a.h : a.h_middle, add ? branch : Tensor{}, a.h_middle, a.x_ffn, a.inverse_rms_ffn,
            checked_ffn_input, float8);
   };
-  if (r.makes(ffn_input)) {
-    r.make(linears.w1_w3, a.x_ffn, r.missing.has_any({gate, up}), false, norm);
-  } else if (r.makes(residual)) {  // for the sum alone
-    r.place_high(a.x_ffn);
+  if (f.makes(ffn_input)) {
+    f.make(linears.w1_w3, a.x_ffn, f.missing.has_any({gate, up}), false, norm);
+  } else if (f.makes(residual)) {  // for the sum alone
+    f.place_high(a.x_ffn);
     norm({});
   }
-  linears.w1_w3.forward(r.op(), a.x_ffn, r.group_weights(w1, 2), std::array{r.made(gate, a.gate), r.made(up, a.up)});
-  if (r.makes(ffn_product)) {
-    r.make(linears.w2, a.x_w2, !r.again, true, [&](const Float8Out& float8) { r.swiglu(float8); });
+  linears.w1_w3.forward(f.op(), a.x_ffn, f.group_weights(w1, 2), std::array{f.made(gate, a.gate), f.made(up, a.up)});
+  if (f.makes(ffn_product)) {
+    f.make(linears.w2, a.x_w2, !f.again, true, [&](const Float8Out& float8) { f.swiglu(float8); });
   }
 }
 
@@ -151,24 +150,24 @@ SpanAttentionShape span_attention_shape(const ModelConfig& m, const BatchShape& 
           .dtype = s.dtype};
 }
 
-void block_forward(const BlockPass& pass, int unit, std::span<const Tensor> weights, const Tensor& residual,
-                   const Tensor& branch_in, BlockActivations& a, const Tensor& branch_out) {
-  const Run run{pass, unit, weights, a, ActivationSet::all(), false};
-  // branch_out may be branch_in: attention reads it before it writes it.
-  attention_part(run, residual, branch_in, branch_out);
+void block_forward(const BlockPass& pass, std::span<const Tensor> weights, const BlockResult& in, BlockActivations& a,
+                   const Tensor& branch) {
+  const Forward f{pass, weights, a, ActivationSet::all(), false};
+  // The branch may be in.branch: attention reads it before it writes it.
+  attention_part(f, in, branch);
   const ArenaScope scope(pass.op.scratch);
-  ffn_part(run, branch_out);
-  pass.linears.w2.forward(pass.op, a.x_w2, run.weight(w2), branch_out);
+  ffn_part(f, branch);
+  pass.linears.w2.forward(pass.op, a.x_w2, f.weight(w2), branch);
 }
 
-void block_recompute(const BlockPass& pass, int unit, std::span<const Tensor> weights, const ActivationSet& kept,
+void block_recompute(const BlockPass& pass, std::span<const Tensor> weights, const ActivationSet& kept,
                      BlockActivations& a, const Tensor& branch) {
   const StepPartScope part(StepPart::recompute);
   const RecomputedGemms scope(pass.op.gemms);
-  const Run run{pass, unit, weights, a, ~kept, true};
-  attention_part(run, a.h, {}, branch);
+  const Forward f{pass, weights, a, ~kept, true};
+  attention_part(f, {a.h, {}}, branch);
   const ArenaScope scratch(pass.op.scratch);
-  ffn_part(run, branch);
+  ffn_part(f, branch);
 }
 
 }  // namespace octet

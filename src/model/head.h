@@ -40,11 +40,6 @@ struct HeadGradients {
   GradientTarget norm, output;
 };
 
-/// What the last block has made, as two tensors of this rank's rows [r, dim] whose sum it is.
-struct BlockResult {
-  Tensor residual, branch;
-};
-
 /// Final norm, output projection and cross-entropy, in chunks of tokens so that the logits never exist whole.
 struct Head {
   OpContext& op;

@@ -106,6 +106,7 @@ void Llama::forward_blocks(Slot& slot, WeightProvider& weights) {
   const StepPartScope part(StepPart::forward);
   const GemmMultiprocessors of_forward(op_, slot.gemm_multiprocessors);
   const Stage& stage = *slot.stage;
+  BlockResult h{slot.block(stage.first_layer).h, {}};
   for (std::int64_t layer = stage.first_layer; layer < stage.end_layer; ++layer) {
     const bool first = layer == stage.first_layer;
     BlockActivations& a = first ? slot.block(layer) : slot.add_block();
@@ -114,11 +115,8 @@ void Llama::forward_blocks(Slot& slot, WeightProvider& weights) {
     const int unit = block_unit(layer);
     const UnitScope unit_scope = work_for(unit);
     const auto w = weights.gather(unit);
-    if (first) {
-      block_forward(pass(slot, layer), unit, w, a.h, {}, a, slot.branch);
-    } else {
-      block_forward(pass(slot, layer), unit, w, slot.block(layer - 1).h_middle, slot.branch, a, slot.branch);
-    }
+    block_forward(pass(slot, layer), w, h, a, slot.branch);
+    h = slot.result();
     if (layer + 1 == stage.end_layer && !stage.has_head) leave_stream(slot, w[slot_ffn_norm]);
     weights.release(unit);
   }
@@ -178,10 +176,10 @@ void Llama::backward_blocks(int slot_index, WeightProvider& weights, GradientSin
     BlockActivations& a = slot.block(layer);
     if (stage.recompute.again(layer) || (stage.recompute.applies(layer) && !last_is_there)) {
       const GemmMultiprocessors of_forward(op_, slot.gemm_multiprocessors);
-      block_recompute(pass(slot, layer), unit, w, stage.recompute.kept, a, slot.branch);
+      block_recompute(pass(slot, layer), w, stage.recompute.kept, a, slot.branch);
     }
     DeferredGradients* deferred = slot.deferred_of(layer);
-    block_backward(pass(slot, layer), unit, w, weights.transposed(unit),
+    block_backward(pass(slot, layer), w, weights.transposed(unit),
                    deferred == nullptr ? gradients.open(unit) : std::span<const GradientTarget>{}, a, dh, below,
                    deferred);
     dh = below;

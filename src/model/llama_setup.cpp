@@ -72,8 +72,15 @@ UnitScope Llama::work_for(int unit) {
 }
 
 BlockPass Llama::pass(const Slot& slot, std::int64_t layer) {
-  BlockPass pass{op_,   part_,   slot.shape,        slot.documents, blocks_[static_cast<std::size_t>(layer)],
-                 rope_, checks_, slot.scales(layer)};
+  BlockPass pass{op_,
+                 part_,
+                 slot.shape,
+                 slot.documents,
+                 rope_,
+                 checks_,
+                 block_unit(layer),
+                 blocks_[static_cast<std::size_t>(layer)],
+                 slot.scales(layer)};
   if (const CachedTokens& c = slot.cached; c.cache != nullptr) {
     pass.cached = {c.cache->keys(layer), c.cache->values(layer), c.spans, c.longest};
   }

@@ -72,7 +72,7 @@ struct BlockCasts : testing::Test {
     std::array<float, block_inputs> input_amax{};
     std::array<float, block_linears> gradient_amax{};
     const BlockScales scales{.input_amax = input_amax.data(), .gradient_amax = gradient_amax.data()};
-    const BlockPass pass{op, model, shape, {}, linears, rope, checks, scales};
+    const BlockPass pass{op, model, shape, {}, rope, checks, 1, linears, scales};
     test::LocalState state(list);
     const std::vector<int> order{1};
     state.begin_pass(order);
@@ -84,11 +84,11 @@ struct BlockCasts : testing::Test {
     std::vector<bf16> branch(h.size());
     const Shape wide{shape.tokens(), model.dim};
     a.h = test::view(h, wide);
-    block_forward(pass, 1, weights, a.h, {}, a, test::view(branch, wide));
+    block_forward(pass, weights, {a.h, {}}, a, test::view(branch, wide));
     const Count forward = count();
     float amax = 3.0f, scale;
     alignas(gemm_scale_alignment) float inverse;
-    block_backward(pass, 1, weights, {}, state.open(1), a, {test::view(dh, wide), {&amax, &scale, &inverse}});
+    block_backward(pass, weights, {}, state.open(1), a, {test::view(dh, wide), {&amax, &scale, &inverse}});
     EXPECT_EQ(scratch.mark(), 0);
     return {forward, count()};
   }
