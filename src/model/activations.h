@@ -58,7 +58,6 @@ struct BlockResult {
 };
 
 AttentionShape attention_shape(const ModelConfig& model, const BatchShape& shape);
-SpanAttentionShape span_attention_shape(const ModelConfig& model, const BatchShape& shape, std::int64_t keys);
 
 /// Takes [rows, columns] from the arena.
 Tensor take(Arena& arena, DType dtype, std::int64_t rows, std::int64_t columns);

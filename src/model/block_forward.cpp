@@ -71,13 +71,13 @@ struct Forward {
     rope(op(), pass.rope, {made(q, a.q)}, {made(k, a.k)}, pass.shape.batch, pass.documents, Rotation::forth);
   }
   void attention(const Tensor& out) const {
+    const AttentionShape shape = attention_shape(pass.model, pass.shape);
     const CachedKeys& cached = pass.cached;
     if (cached.keys.shape.rank() != 0) {
-      return span_attention(op(), span_attention_shape(pass.model, pass.shape, cached.keys.shape[0]),
+      return span_attention(op(), span_shape(shape, pass.shape.tokens(), cached.keys.shape[0]),
                             {a.q, cached.keys, cached.values}, out, cached.spans, cached.longest);
     }
-    attention_forward(op(), attention_shape(pass.model, pass.shape), pass.documents, {a.q, a.k, a.v},
-                      {out, a.log_sum_exp});
+    attention_forward(op(), shape, pass.documents, {a.q, a.k, a.v}, {out, a.log_sum_exp});
   }
   void swiglu(const Float8Out& float8) const {
     swiglu_forward(op(), a.gate, a.up, {a.x_w2.high, stats(checked_ffn_product, a.x_w2), float8});
@@ -137,17 +137,6 @@ AttentionShape attention_shape(const ModelConfig& m, const BatchShape& shape) {
           .head_dim = m.head_dim,
           .scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(m.head_dim))),
           .dtype = shape.storage};
-}
-
-SpanAttentionShape span_attention_shape(const ModelConfig& m, const BatchShape& shape, std::int64_t keys) {
-  const AttentionShape s = attention_shape(m, shape);
-  return {.queries = shape.tokens(),
-          .keys = keys,
-          .heads = s.heads,
-          .kv_heads = s.kv_heads,
-          .head_dim = s.head_dim,
-          .scale = s.scale,
-          .dtype = s.dtype};
 }
 
 void block_forward(const BlockPass& pass, std::span<const Tensor> weights, const BlockResult& in, BlockActivations& a,

@@ -58,14 +58,7 @@ void attention_forward(OpContext& context, const AttentionShape& shape, RowDocum
     context.kernels.attention_forward(context.stream, args);
   }
   if (!documents.may_share) return;
-  const SpanAttentionShape spans{.queries = tokens,
-                                 .keys = tokens,
-                                 .heads = shape.heads,
-                                 .kv_heads = shape.kv_heads,
-                                 .head_dim = shape.head_dim,
-                                 .scale = shape.scale,
-                                 .dtype = shape.dtype};
-  span_attention(context, spans, inputs, out.o, documents.shared.spans, shape.seq);
+  span_attention(context, span_shape(shape, tokens, tokens), inputs, out.o, documents.shared.spans, shape.seq);
 }
 
 void attention_backward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Qkv& inputs,
@@ -88,6 +81,16 @@ void attention_backward(OpContext& context, const AttentionShape& shape, RowDocu
   const auto bytes = [&](const AttentionBackward& a) { return context.kernels.attention_backward_workspace(a); };
   args.workspace = allocate_for(context.scratch, args, documents, bytes);
   context.kernels.attention_backward(context.stream, args);
+}
+
+SpanAttentionShape span_shape(const AttentionShape& shape, std::int64_t queries, std::int64_t keys) {
+  return {.queries = queries,
+          .keys = keys,
+          .heads = shape.heads,
+          .kv_heads = shape.kv_heads,
+          .head_dim = shape.head_dim,
+          .scale = shape.scale,
+          .dtype = shape.dtype};
 }
 
 void span_attention(OpContext& context, const SpanAttentionShape& shape, const Qkv& inputs, const Tensor& o,

@@ -29,6 +29,9 @@ void attention_forward(OpContext& context, const AttentionShape& shape, RowDocum
 void attention_backward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Qkv& inputs,
                         const Attended& made, const Tensor& d_o, const Qkv& gradients);
 
+/// The same heads, with so many queries and keys whatever sequences they are of.
+SpanAttentionShape span_shape(const AttentionShape& shape, std::int64_t queries, std::int64_t keys);
+
 /// Attention of q [queries, heads · head_dim] to the keys that its spans name, of k and v [keys, kv_heads · head_dim];
 /// `spans` and `longest` as in SpanAttention; without spans only its scratch is taken.
 void span_attention(OpContext& context, const SpanAttentionShape& shape, const Qkv& inputs, const Tensor& o,
