@@ -1,8 +1,6 @@
 #pragma once
 
 #include <array>
-#include <string>
-#include <vector>
 
 #include "src/model/config.h"
 #include "src/ops/linear.h"
@@ -33,14 +31,6 @@ struct BlockLinears {
   ColumnGroup w1_w3;
   RowLinear w2;
 };
-
-/// Blocks with the same recipes, by their first block.
-struct EqualBlocks {
-  BlockRecipes recipes;
-  std::vector<std::int64_t> layers{};  ///< ascending
-  std::string text() const;            ///< "blocks 0 to 3, 7"
-};
-std::vector<EqualBlocks> equal_blocks(const ModelConfig& model, Precision precision, const Float8Config& float8);
 
 /// [out, in] of a linear's weight.
 Shape weight_shape(const ModelConfig& model, BlockLinear linear);
@@ -73,9 +63,5 @@ struct UnitRange {
 /// are cut along the vocabulary, the linears as is_row_parallel says, norms not at all.
 ParameterList llama_parameters(const ModelConfig& model, Precision precision, const Float8Config& float8,
                                const Part& tp = {});
-
-/// Text table: linear, weight shape, formats of its three GEMMs; one after the other where blocks differ. Printed at
-/// start.
-std::string gemm_format_table(const ModelConfig& model, Precision precision, const Float8Config& float8);
 
 }  // namespace octet

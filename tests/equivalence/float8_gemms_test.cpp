@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "src/model/gemm_formats.h"
 #include "tests/equivalence/harness.h"
 
 namespace octet {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "src/base/options/text.h"
-#include "src/model/parameters.h"
+#include "src/model/gemm_formats.h"
 
 namespace octet {
 

@@ -5,6 +5,7 @@
 #include "src/data/passes.h"
 #include "src/metrics/step_metrics.h"
 #include "src/model/exchange_table.h"
+#include "src/model/gemm_formats.h"
 #include "src/ops/recipe.h"
 #include "src/train/run/step_queue.h"
 #include "src/train/start/resume.h"
