@@ -104,6 +104,7 @@ class Llama {
   const TensorChecks& checks() const { return checks_; }
 
  private:
+  struct Dry;
   using Progress = Slot::Progress;
 
   Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,

@@ -1,51 +1,77 @@
 #include <utility>
 #include <vector>
 
+#include "src/model/dry_state.h"
 #include "src/model/llama.h"
 
 namespace octet {
+
+/// A model on a device without memory, with arenas that measure: its passes do nothing but tell what they would do.
+struct Llama::Dry {
+  const LlamaSettings& settings;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Stream> stream;
+  Llama llama;
+  DryWeights weights;
+  DryGradients gradients;
+
+  /// `like`: a stream of the device that is planned for. `log`, if any, is told of the work.
+  Dry(const LlamaSettings& s, const Stream& like, const KernelTable& kernels, Exchange& exchange, GemmTrace* gemms,
+      WorkLog* log)
+      : settings(s),
+        device(make_dry_device(like.device().type(), like.device().workspaces(), log)),
+        stream(device->make_stream()),
+        llama(s, *stream, exchange, gemms, dry_run(kernels), one_slot(), Arena::measure("scratch"),
+              Arena::measure("recomputed activations")),
+        weights(llama.parameters_),
+        gradients(llama.parameters_, s.gemm_gradients) {}
+
+  static std::vector<Arena> one_slot() {  // the others are like it
+    std::vector<Arena> slot;
+    slot.push_back(Arena::measure("activations"));
+    return slot;
+  }
+  int stages() const { return static_cast<int>(llama.stages_.size()); }
+
+  void train() {
+    for (int stage = 0; stage < stages(); ++stage) {
+      llama.begin(0, SlotFor::training, stage);
+      llama.forward(0, {}, weights, &gradients);
+      if (settings.slots > 1) llama.recomputed_of_ = nobody;  // other slots have come between
+      if (!settings.split_backward) {
+        llama.backward(0, weights, gradients);
+      } else {
+        llama.backward_of_inputs(0, weights, gradients);
+        llama.backward_of_weights(0, gradients);
+      }
+    }
+  }
+  void evaluate() {
+    for (int stage = 0; stage < stages(); ++stage) {
+      llama.begin(0, SlotFor::forward, stage);
+      llama.forward(0, {}, weights, nullptr);
+    }
+  }
+  void score() { llama.score({.scored = {.n = llama.shape_.tokens()}}, weights); }
+  /// Scratch does not grow with a pass's tokens throughout: kernels divide their work otherwise when it is little.
+  void extend() {
+    const DeviceType type = device->type();
+    const KeyValueCache cache(*device, llama.part_, llama.shape_.storage, settings.rows_of_cache(type));
+    for (const std::int64_t tokens : settings.cached_passes(type)) {
+      llama.extend({.scored = {.n = 1}, .cached = {.cache = &cache, .tokens = tokens, .longest = cache.rows()}},
+                   weights);
+    }
+  }
+  /// The passes that the settings are for.
+  void passes() {
+    if (!settings.forward_only) return train();
+    settings.cache_rows > 0 ? extend() : score();
+  }
+  /// Ends the first step, from which on a recipe that remembers scales has them before the values.
+  void finish_step() { llama.scaling_->finish_step(*stream, llama.kernels_); }
+};
+
 namespace {
-
-/// Weights and gradients without memory, for the dry pass.
-class NoWeights final : public WeightProvider {
- public:
-  explicit NoWeights(const ParameterList& list) : list_(list) {}
-  void begin_pass(std::span<const int>) override {}
-  std::span<const Tensor> gather(int unit) override {
-    unit_.clear();
-    const auto [first, last] = list_.range(unit);
-    for (std::size_t i = first; i < last; ++i) {
-      unit_.push_back({nullptr, list_.parameters[i].gathered, list_.parameters[i].shape, nullptr});
-    }
-    return unit_;
-  }
-  void release(int) override {}
-
- private:
-  const ParameterList& list_;
-  std::vector<Tensor> unit_;
-};
-
-class NoGradients final : public GradientSink {
- public:
-  /// `of_gemms`: dtype of the targets that one GEMM writes whole, which bears on the scratch of a GEMM.
-  NoGradients(const ParameterList& list, DType of_gemms) : list_(list), of_gemms_(of_gemms) {}
-  std::span<const GradientTarget> open(int unit) override {
-    auto& targets = units_.emplace_back();
-    const auto [first, last] = list_.range(unit);
-    for (std::size_t i = first; i < last; ++i) {
-      const ParameterSpec& p = list_.parameters[i];
-      targets.push_back({{nullptr, p.one_gemm_gradient ? of_gemms_ : DType::f32, p.shape, nullptr}, false});
-    }
-    return targets;
-  }
-  void close(int) override {}
-
- private:
-  const ParameterList& list_;
-  DType of_gemms_;
-  std::vector<std::vector<GradientTarget>> units_;
-};
 
 /// Hands on what it is told as long as it is open.
 struct Gate final : WorkLog {
@@ -59,68 +85,23 @@ struct Gate final : WorkLog {
 }  // namespace
 
 void Llama::run_dry(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace& gemms) {
-  const auto device = make_dry_device(stream.device().type(), stream.device().workspaces(), nullptr);
-  const auto nowhere = device->make_stream();
-  const KernelTable kernels = dry_run(kernels_of(stream));
-  std::vector<Arena> slot;
-  slot.push_back(Arena::measure("activations"));
-  Llama dry(settings, *nowhere, exchange, &gemms, kernels, std::move(slot), Arena::measure("scratch"),
-            Arena::measure("recomputed activations"));
-  NoWeights weights(dry.parameters_);
-  NoGradients gradients(dry.parameters_, settings.gemm_gradients);
-  dry.scaling_->finish_step(*nowhere, kernels);  // a recipe that remembers scales otherwise in its first step
-  dry.forward_backward({}, weights, gradients);
+  Dry dry(settings, stream, kernels_of(stream), exchange, &gemms, nullptr);
+  dry.finish_step();
+  dry.llama.forward_backward({}, dry.weights, dry.gradients);
 }
 
 Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels,
                                WorkLog* log) {
-  Gate gate(log);
-  const auto device = make_dry_device(stream.device().type(), stream.device().workspaces(), &gate);
-  const auto nowhere = device->make_stream();
+  Gate gate(settings.forward_only ? nullptr : log);
   NoExchange exchange(settings.tp, settings.async_tp);
-  std::vector<Arena> slot;  // one is like the other
-  slot.push_back(Arena::measure("activations"));
-  Llama dry(settings, *nowhere, exchange, nullptr, dry_run(kernels), std::move(slot), Arena::measure("scratch"),
-            Arena::measure("recomputed activations"));
-  NoWeights weights(dry.parameters_);
-  NoGradients gradients(dry.parameters_, settings.gemm_gradients);
-  const auto stages = static_cast<int>(dry.stages_.size());
-  const auto train = [&] {
-    for (int stage = 0; stage < stages; ++stage) {
-      dry.begin(0, SlotFor::training, stage);
-      dry.forward(0, {}, weights, &gradients);
-      if (settings.slots > 1) dry.recomputed_of_ = nobody;  // other slots have come between
-      if (!settings.split_backward) {
-        dry.backward(0, weights, gradients);
-      } else {
-        dry.backward_of_inputs(0, weights, gradients);
-        dry.backward_of_weights(0, gradients);
-      }
-    }
-  };
-  // Scratch does not grow with a pass's tokens throughout: kernels divide their work otherwise when it is little.
-  const auto extend = [&] {
-    const KeyValueCache cache(*device, dry.part_, dry.shape_.storage, settings.rows_of_cache(stream.device().type()));
-    for (const std::int64_t tokens : settings.cached_passes(stream.device().type())) {
-      dry.extend({.scored = {.n = 1}, .cached = {.cache = &cache, .tokens = tokens, .longest = cache.rows()}}, weights);
-    }
-  };
-  const auto forward_alone = [&] {
-    settings.cache_rows > 0 ? extend() : dry.score({.scored = {.n = dry.shape_.tokens()}}, weights);
-  };
-  if (!settings.forward_only) train();
+  Dry dry(settings, stream, kernels, exchange, nullptr, &gate);
+  dry.passes();
   gate.to = nullptr;
-  if (settings.forward_only) forward_alone();
-  dry.scaling_->finish_step(*nowhere, dry.kernels_);
-  if (dry.scaling_->known()) {  // casts are made elsewhere once scales are known before the values
-    settings.forward_only ? forward_alone() : train();
-  }
-  if (settings.cache_rows > 0) return dry.used();
-  for (int stage = 0; stage < stages; ++stage) {
-    dry.begin(0, SlotFor::forward, stage);
-    dry.forward(0, {}, weights, nullptr);
-  }
-  return dry.used();
+  dry.finish_step();
+  // Casts are made elsewhere once scales are known before the values.
+  if (dry.llama.scaling_->known()) dry.passes();
+  if (settings.cache_rows == 0) dry.evaluate();
+  return dry.llama.used();
 }
 
 }  // namespace octet
