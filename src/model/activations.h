@@ -14,7 +14,7 @@ struct BatchShape {
   std::int64_t batch = 0;  ///< sequences
   std::int64_t seq = 0;
   DType storage = DType::bf16;
-  Part part{};                 ///< of the tokens, this rank's
+  Part part{};                 ///< this rank's part of the tokens
   bool keep_gathered = false;  ///< gathered inputs of linears stay until backward
   std::int64_t tokens() const { return batch * seq; }
   std::int64_t rows() const { return tokens() / part.count; }
@@ -22,8 +22,8 @@ struct BatchShape {
 
 /// Memory for a block's activations.
 struct ActivationPlaces {
-  Arena& kept;    ///< of what the block keeps from forward to backward
-  Arena& shared;  ///< of the rest, which blocks make in the same memory one after the other
+  Arena& kept;    ///< memory for what the block keeps from forward to backward
+  Arena& shared;  ///< memory for the rest, which blocks make there one after the other
   ActivationSet keep = ActivationSet::all();
   /// Fp8 inputs of linears are kept transposed unless they are gathered (LinearInput::keeps_transposed): for training,
   /// where kernels read along k only.

@@ -14,8 +14,8 @@ namespace octet {
 /// attention is causal within the rows of the pass.
 struct CachedKeys {
   Tensor keys{}, values{};              ///< [rows, kv_heads · head_dim]
-  const std::int32_t* spans = nullptr;  ///< as SpanAttention has them
-  std::int64_t longest = 0;
+  const std::int32_t* spans = nullptr;  ///< SpanAttention::spans
+  std::int64_t longest = 0;             ///< SpanAttention::longest
 };
 
 /// What a block's pass works with: what is the same for all blocks, and, from `unit` on, what is the block's.

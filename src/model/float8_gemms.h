@@ -21,7 +21,7 @@ struct Float8Gemm {
   BlockLinear linear;
   std::string_view gemm;  ///< "output", "grad_input" or "grad_weight"
   Extent m, n, k;
-  std::int64_t multiple;  ///< that all three are to be of
+  std::int64_t multiple;  ///< number of which all three are to be multiples
   std::array<Extent, 3> extents() const { return {m, n, k}; }
 };
 

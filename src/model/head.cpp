@@ -17,8 +17,8 @@ namespace {
 const LinearRecipe output_recipe{.name = "output"};
 
 struct FinalNorm {
-  Normed normed;  ///< of this rank's rows
-  Tensor all;     ///< what it made of all tokens
+  Normed normed;  ///< norm of this rank's rows
+  Tensor all;     ///< the same of all tokens
 };
 
 FinalNorm normalise(const Head& head, const HeadWeights& weights, const BlockResult& h) {

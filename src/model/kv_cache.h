@@ -42,7 +42,7 @@ class KeyValueCache {
 /// What a pass with a cache is told of its tokens, beside their ids; arrays are on the device.
 struct CachedTokens {
   const KeyValueCache* cache = nullptr;  ///< null: a pass without one
-  std::int64_t tokens = 0;               ///< of the pass: at most those of a micro-batch, a multiple of the tp parts
+  std::int64_t tokens = 0;               ///< tokens of the pass: at most a micro-batch's, a multiple of the tp parts
   std::int64_t first = 0;                ///< the cache's row of the first token's key; the others' follow
   const std::int32_t* spans = nullptr;   ///< [tokens, 4]: the rows that each of them sees, as SpanAttention::spans
   std::int64_t longest = 0;              ///< none sees more

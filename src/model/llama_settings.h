@@ -25,10 +25,10 @@ struct LlamaSettings {
   bool documents = false;             ///< rows may hold several
   bool forward_only = false;          ///< no pass trains: memory is planned for score() and evaluate() alone
   std::int64_t cache_rows = 0;        ///< tokens that extend() gives a text, for which alone memory is planned then
-  std::vector<UnitRange> stages{};    ///< those that this rank computes, of at least one block each; none: all as one
+  std::vector<UnitRange> stages{};    ///< stages of this rank, each with a block at least; none: all units as one
   int slots = 1;                      ///< micro-batches at most between their forward and the end of their backward
   bool split_backward = false;        ///< memory is planned for backward in two parts
-  DType gemm_gradients = DType::f32;  ///< of the sink's targets that one GEMM writes whole, for the plan: f32 or bf16
+  DType gemm_gradients = DType::f32;  ///< for the plan, dtype of targets that one GEMM writes whole: f32 or bf16
 
   /// The multiple of which the tokens of a pass must be for fp8 GEMMs on this device; 1 where there are none.
   std::int64_t gemm_multiple(DeviceType device) const;
@@ -48,9 +48,9 @@ struct MicroBatch {
   float loss_scale = 1;                   ///< gradients are those of loss_scale · sum of token losses
   float* loss_sum = nullptr;              ///< where the head is: the sum is added to it
   PackedDocuments documents{};            ///< read until the end of backward; only with LlamaSettings::documents
-  ScoredTokens scored{};                  ///< of score() and extend() alone
-  CachedTokens cached{};                  ///< of extend() alone
-  SharedPrefixes shared{};                ///< of score() alone
+  ScoredTokens scored{};                  ///< for score() and extend() alone
+  CachedTokens cached{};                  ///< for extend() alone
+  SharedPrefixes shared{};                ///< for score() alone
 };
 
 }  // namespace octet

@@ -69,9 +69,9 @@ constexpr auto names_of(RecomputePreset) {
 /// Section `recompute` of the configuration.
 struct RecomputeConfig {
   RecomputeMode mode = RecomputeMode::none;
-  RecomputePreset preset = RecomputePreset::none;  ///< of selective, or else
-  std::vector<std::string> keep{};                 ///< of selective: names of Activation
-  std::int64_t every = 1;  ///< of the blocks the N-th, 2N-th, ... recompute; the others keep everything
+  RecomputePreset preset = RecomputePreset::none;  ///< with selective and without `keep`
+  std::vector<std::string> keep{};                 ///< with selective: names of Activation
+  std::int64_t every = 1;  ///< the N-th, 2N-th, ... block recomputes; the others keep everything
 };
 
 /// What blocks keep from forward to backward; the rest is made again, the same bits, in memory that they share.

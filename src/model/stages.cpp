@@ -15,7 +15,7 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 
 /// Costs of consecutive pieces.
 struct Costs {
-  std::vector<double> before{0};  ///< of the first i pieces together
+  std::vector<double> before{0};  ///< sums of the first i pieces
   explicit Costs(const std::vector<double>& pieces) {
     for (const double p : pieces) before.push_back(before.back() + p);
   }

@@ -28,7 +28,7 @@ class CountedFlops final : public WorkLog {
   }
 
  private:
-  StepFlops sum_;  ///< of a micro-batch on this rank
+  StepFlops sum_;  ///< FLOPs of a micro-batch on this rank
 };
 
 }  // namespace

@@ -10,15 +10,15 @@ namespace octet {
 /// whole score matrices, as ModelConfig::flops_per_token does.
 struct StepFlops {
   double all = 0;
-  double float8 = 0;      ///< of these in fp8 GEMMs, without what is done again
-  double recomputed = 0;  ///< of these again before backward
+  double float8 = 0;      ///< those in fp8 GEMMs, without what is done again
+  double recomputed = 0;  ///< those done again before backward
 };
 StepFlops step_flops(const LlamaSettings& settings, Stream& stream);
 
 /// What a choice of recompute costs one rank.
 struct RecomputeCost {
   std::int64_t activations = 0;  ///< bytes, as the memory plan has them
-  double extra_flops = 0;        ///< as a part of ModelConfig::flops_per_token
+  double extra_flops = 0;        ///< FLOPs done again, as a part of ModelConfig::flops_per_token
 };
 
 /// Finds the cost by a dry pass with `recompute` in place of the settings' own.
