@@ -24,6 +24,7 @@ constexpr std::chrono::seconds leave_to_others(4);
 
 std::atomic<const FailureFile*> failure_file = nullptr;
 std::atomic<bool> failing = false;
+std::atomic<bool> watchdog_ends = false;
 
 /// A line in memory of its own.
 class Line {
@@ -81,19 +82,8 @@ std::chrono::milliseconds patience(ExitCode code, bool common) {
   return {};
 }
 
-}  // namespace
-
-FailureFile::FailureFile(std::string path, std::function<bool(ExitCode)> may_write,
-                         std::function<void(ExitCode, const std::string&)> first)
-    : path_(std::move(path)), may_write_(std::move(may_write)), first_(std::move(first)) {
-  failure_file = this;
-}
-
-FailureFile::~FailureFile() {
-  failure_file = nullptr;
-}
-
-LeftReason leave_reason(ExitCode code, std::string_view message) noexcept {
+/// `own`: null where no FailureFile lives.
+LeftReason leave_reason_in(const FailureFile* own, ExitCode code, std::string_view message) noexcept {
   const int number = static_cast<int>(code);
   const char* const host = log::host();
   const char* const given = std::getenv("OCTET_FAILURE_FILE");
@@ -101,7 +91,6 @@ LeftReason leave_reason(ExitCode code, std::string_view message) noexcept {
   if (given != nullptr && *given != '\0') {
     left.lost = write_new(given, Line("{} rank {} on {}: {}", number, log::rank(), host, message)) > Written::before;
   }
-  const FailureFile* const own = failure_file;
   if (own == nullptr) return left;
   Written written = Written::never;
   if (own->may_write(code)) {
@@ -112,6 +101,24 @@ LeftReason leave_reason(ExitCode code, std::string_view message) noexcept {
   left.first = written == Written::now || written == Written::no_room;
   left.lost = left.lost || written > Written::before;
   return left;
+}
+
+}  // namespace
+
+FailureFile::FailureFile(std::string path, std::function<bool(ExitCode)> may_write,
+                         std::function<void(ExitCode, const std::string&)> first)
+    : path_(std::move(path)), may_write_(std::move(may_write)), first_(std::move(first)) {
+  failure_file = this;
+}
+
+FailureFile::~FailureFile() {
+  failure_file = nullptr;
+  // The watchdog's thread may be telling it, while the main thread has woken: the process ends then.
+  while (watchdog_ends) std::this_thread::sleep_for(std::chrono::seconds(seconds_to_end));
+}
+
+LeftReason leave_reason(ExitCode code, std::string_view message) noexcept {
+  return leave_reason_in(failure_file, code, message);
 }
 
 void end_soon(int exit_code) {
@@ -147,7 +154,9 @@ void arm_the_end() noexcept {
 
 void end_by_watchdog(ExitCode code, std::string_view message) noexcept {
   log::write_error_at_once(message);
-  if (leave_reason(code, message).first) failure_file.load()->tell(code, std::string(message));
+  watchdog_ends = true;  // a file that is there from here on stays
+  const FailureFile* const own = failure_file;
+  if (leave_reason_in(own, code, message).first) own->tell(code, std::string(message));
   _exit(static_cast<int>(code));
 }
 

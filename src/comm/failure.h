@@ -14,7 +14,8 @@ namespace octet {
 //   says too little: "71 rank 3 on node-7: MESSAGE";
 // - failure.txt of the run, while a FailureFile lives: "2026-11-22T22:45:32Z node-7 rank 3 exit code 71: MESSAGE".
 
-/// What a failure of this process is told to, besides, as long as it lives; one at a time. Main thread only.
+/// What a failure of this process is told to, besides, as long as it lives; one at a time. Main thread only. Its end
+/// does not return where the watchdog ends the process meanwhile, whose thread may be telling it.
 class FailureFile {
  public:
   /// `path`: a file that is not there. `may_write`: whether the run directory is still this run's, and a failure with

@@ -3,10 +3,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <regex>
+#include <thread>
 #include <vector>
 
 #include "src/base/log.h"
@@ -85,6 +90,33 @@ TEST(Failure, AReasonIsLostWhereOneOfTheTwoFilesCannotHaveIt) {
   EXPECT_TRUE(half.lost && half.first);
   EXPECT_EQ(lines_of(folder / "e"), std::vector<std::string>{fmt::format("76 rank 0 on {}: a reason", log::host())});
   std::filesystem::remove_all(folder);
+}
+
+/// The watchdog ends this process; its main thread wakes when the file is being written, and leaves the run.
+[[noreturn]] void wake_meanwhile() {
+  using namespace std::chrono_literals;
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / fmt::format("octet-wake-{}", getpid());
+  std::atomic<bool> asked = false;
+  const auto may_write = [&](ExitCode) {
+    asked = true;
+    std::this_thread::sleep_for(200ms);
+    return true;
+  };
+  const auto first = [&](ExitCode, const std::string& message) {
+    std::filesystem::remove(path);
+    std::fprintf(stderr, "told: %s\n", message.c_str());
+  };
+  std::optional<FailureFile> file(std::in_place, path, may_write, first);
+  std::thread([] { end_by_watchdog(ExitCode::lost_peer, "a deadline"); }).detach();
+  while (!asked) std::this_thread::yield();
+  file.reset();
+  std::this_thread::sleep_for(5s);
+  _exit(0);
+}
+
+TEST(FailureDeathTest, IsToldByTheWatchdogAlsoWhereTheRunIsLeftMeanwhile) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(wake_meanwhile(), testing::ExitedWithCode(71), "told: a deadline");
 }
 
 TEST(FailureDeathTest, IsToldAlsoWhereNoThreadCanBeMade) {
