@@ -10,12 +10,14 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/train/run/shared_warnings.h"
+#include "tests/checkpoints/file_size_limit.h"
 
 namespace octet {
 namespace {
@@ -177,6 +179,24 @@ TEST_F(ChosenPlans, WhatIsMissingAtAResumeIsAWarning) {
   on_disk([&] { fs::remove(directory_.gemm_plans()); });
   expect_said(choose(3), directory_.gemm_plans() + " is not there: GEMMs are timed anew; losses go on within rounding");
   expect_all_chosen(3);
+}
+
+/// A full disk is no mistake of the user's, which a job would not try again.
+TEST_F(ChosenPlans, ADiskThatDoesNotTakeWhatIsKeptInMindIsTheMachinesFault) {
+  choose(1);
+  directory_.resumes = true;
+  on_disk([&] { fs::remove(directory_.gemm_plans_used()); });
+  ExitCode code = ExitCode::finished;
+  {
+    std::optional<checkpoint::test::FileSizeLimit> limit;
+    if (control_->rank() == 0) limit.emplace(1);
+    try {
+      choose_plans(config_, rules(), directory_, *control_, library());
+    } catch (const Error& error) {
+      code = error.code();
+    }
+  }
+  EXPECT_EQ(code, control_->rank() == 0 ? ExitCode::internal : ExitCode::finished);
 }
 
 /// What a machine that lost its power left; nothing that a person wrote.

@@ -1,14 +1,13 @@
 #include "src/train/start/choose_plans.h"
 #include "src/comm/look_together.h"
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <optional>
 #include <sstream>
 #include <utility>
 
 #include "checkpoints/restore/restore.h"
+#include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/read_file.h"
 #include "src/base/replace_file.h"
@@ -173,7 +172,7 @@ class Choosing {
     if (control_.rank() != 0 || stored_.used) return;
     directory_.owner.verify();
     if (!replace_file(rules_.used_path, fmt::format("The steps of this run have algorithms of {}.\n", rules_.path))) {
-      throw usage_error("train", "cannot write {}: {}", rules_.used_path, std::strerror(errno));
+      throw not_written("train", rules_.used_path);
     }
   }
 
