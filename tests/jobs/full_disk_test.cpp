@@ -28,6 +28,16 @@ TEST(FullDisk, StopsNoStart) {
   EXPECT_EQ(steps_of(run), std::vector<std::int64_t>{2});
 }
 
+/// The first status of a run: there is no file yet that could be written in place.
+TEST(FullDisk, IsToldAsTheReasonForWhichThereIsNoStatus) {
+  const std::string there = workplace() / new_run_directory();
+  const CommandResult full =
+      with_fault("enospc", there + "/status.json",
+                 launched(1, "run.yaml --run.dir " + there + " --train.steps 2 --checkpoint.interval off"));
+  EXPECT_EQ(full.exit_code, 70) << full.all();
+  EXPECT_HAS(full.err, "status.json: cannot be written: No space left on device");
+}
+
 /// Another start may go well, on another node: a job's script has to know that from a mistake, which it does not
 /// repeat.
 TEST(BrokenDisk, EndsAStartAsNoMistakeOfTheUser) {
