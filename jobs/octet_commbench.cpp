@@ -25,7 +25,6 @@
 #include "src/comm/nccl_process.h"
 #include "src/comm/watchdog.h"
 #include "src/device/hardware_queues.h"
-#include "src/train/options/layout.h"
 #include "src/train/start/cpu_setup.h"
 
 namespace octet::commbench {
@@ -73,14 +72,9 @@ Provenance provenance_of(const std::vector<std::string>& node_of, Device& device
   return out;
 }
 
-MeshShape shape_of(const Options& options, int ranks) {
-  if (!options.run) return {.dp_shard = ranks};
-  return mesh_shape(resolve_layout(options.run->config, ranks, options.run->origins));
-}
-
-int measure_all(const Options& options, MpiRuntime& mpi, int argc, char** argv) {
-  if (!options.json.empty() && mpi.rank() == 0) Report::check_writable(options.json);
-  const MeshShape shape = shape_of(options, mpi.size());
+int measure_all(const Options& given, MpiRuntime& mpi, int argc, char** argv) {
+  if (!given.json.empty() && mpi.rank() == 0) Report::check_writable(given.json);
+  const Options options = laid_out(given, mpi.size());
   const CpuConfig cpu = options.run ? options.run->config.cpu : CpuConfig();
   const auto host_stream = cpu_device().make_stream();
   const auto hosts = make_mpi_communicator(*host_stream, "control");
@@ -89,7 +83,7 @@ int measure_all(const Options& options, MpiRuntime& mpi, int argc, char** argv) 
   Device& device = open_device(options.device, mpi, options.nccl);
   const auto stream = device.make_stream();
   if (device.type() == DeviceType::cuda) set_up_nccl_tuner(options.nccl, *hosts, mpi.node());
-  Mesh mesh(make_world(*stream, *hosts, options.nccl), shape);
+  Mesh mesh(make_world(*stream, *hosts, options.nccl), mesh_shape(options, mpi.size()));
   const auto plain = options.compare_mpi ? make_plain_mpi_communicator(*stream, "plain MPI") : nullptr;
 
   const std::vector<std::string> node_of = gather_bytes(mpi.node(), *hosts);

@@ -10,6 +10,7 @@
 #include "src/base/options/document.h"
 #include "src/base/options/text.h"
 #include "src/base/options/yaml.h"
+#include "src/train/options/layout.h"
 #include "src/train/options/run_options.h"
 #include "src/tuning/collective.h"
 
@@ -183,6 +184,17 @@ Options parse_options(int argc, const char* const* argv) {
   refuse_idle(schema, out);
   refuse_idle_type(out);
   return out;
+}
+
+Options laid_out(Options options, int ranks) {
+  if (!options.run) return options;
+  options.run->config = laid_out(std::move(options.run->config), ranks, options.run->origins);
+  options.nccl = options.run->config.nccl;
+  return options;
+}
+
+MeshShape mesh_shape(const Options& options, int ranks) {
+  return options.run ? mesh_shape(options.run->config.parallel) : MeshShape{.dp_shard = ranks};
 }
 
 bool is_reduction(const std::string& collective) {

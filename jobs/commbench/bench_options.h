@@ -8,6 +8,7 @@
 #include "jobs/commbench/measure.h"
 #include "jobs/commbench/teams.h"
 #include "jobs/run/command_line.h"
+#include "src/comm/mesh.h"
 
 namespace octet::commbench {
 
@@ -50,6 +51,12 @@ bool is_reduction(const std::string& collective);
 /// `[--config RUN.yaml [--section.key VALUE]...] [OPTIONS]`; those of nccl-tests are read too (nccl_tests_options.h).
 /// Throws usage errors.
 Options parse_options(int argc, const char* const* argv);
+
+/// The options on that many ranks: the layout of the run, where there is one, and what NCCL's groups follow from it.
+/// Throws as the run's laid_out (src/train/options/layout.h).
+Options laid_out(Options options, int ranks);
+/// The mesh of such options.
+MeshShape mesh_shape(const Options& options, int ranks);
 
 /// Text of --help.
 std::string usage_text();
