@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <ctime>
 #include <filesystem>
 #include <system_error>
@@ -14,17 +15,25 @@ namespace {
 
 constexpr std::array<int, 3> signals = {SIGINT, SIGTERM, SIGUSR1};
 
-volatile std::sig_atomic_t received_signal = 0;
-volatile std::sig_atomic_t ending_since = 0;  // seconds of the clock at the first SIGINT or SIGTERM; 0: none yet
+// The system chooses the thread that a handler runs on, so that two may run at once.
+using Shared = std::atomic<int>;
+static_assert(Shared::is_always_lock_free);
+Shared received_signal = 0;
+Shared ending_since = 0;  // seconds of the clock at the first SIGINT or SIGTERM; 0: none yet
+
+/// Sets what is still 0. Returns what it is then.
+int set_first(Shared& shared, int value) {
+  int before = 0;
+  return shared.compare_exchange_strong(before, value) ? value : before;
+}
 
 void on_signal(int signal) {
-  if (received_signal == 0) received_signal = signal;
+  set_first(received_signal, signal);
   if (signal == SIGUSR1) return;
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  const auto seconds = static_cast<std::sig_atomic_t>(now.tv_sec + 1);  // above 0 even where the clock begins
-  if (ending_since == 0) ending_since = seconds;
-  if (seconds - ending_since > 1) _exit(128 + signal);
+  const auto seconds = static_cast<int>(now.tv_sec + 1);  // above 0 even where the clock begins
+  if (seconds - set_first(ending_since, seconds) > 1) _exit(128 + signal);
 }
 
 void install(int signal, struct sigaction* before) {
