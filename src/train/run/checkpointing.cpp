@@ -84,7 +84,7 @@ bool Checkpointing::due(std::int64_t step) const {
                             {.step = step, .last_saved = last_saved_, .seconds_since_save = seconds_since(saved_at_)});
 }
 
-std::optional<Error> Checkpointing::failure_of(const Call& call) {
+std::optional<Error> Checkpointing::attempt(const Call& call) {
   const RunPhaseScope phase(RunPhase::checkpoint);
   const HostSpan span("checkpoint");
   std::optional<checkpoint::SaveReport> report;
@@ -125,13 +125,13 @@ void Checkpointing::failed(const Error& error) {
 
 void Checkpointing::poll() {
   if (!on()) return;
-  if (const std::optional<Error> error = failure_of([&] { return saver_->poll(); })) failed(*error);
+  if (const std::optional<Error> error = attempt([&] { return saver_->poll(); })) failed(*error);
 }
 
 std::optional<Error> Checkpointing::begin(std::int64_t step, double loss, bool last) {
   state_.step = step;
   state_.loss = loss;
-  std::optional<Error> error = failure_of([&] {
+  std::optional<Error> error = attempt([&] {
     const auto begin = std::chrono::steady_clock::now();
     last_saved_ = step;
     times_.begun(step);
@@ -151,7 +151,7 @@ std::optional<Error> Checkpointing::end_former(std::int64_t step) {
   if (rank0_ && saver_->busy()) {
     log::warning("checkpoint of step {} waits: the one of step {} is still being written", step, state_.step);
   }
-  return failure_of([&] {
+  return attempt([&] {
     saver_->wait();
     return saver_->poll();
   });
@@ -168,16 +168,18 @@ void Checkpointing::finish(std::int64_t step, double loss) {
   if (last_saved_ != step) {
     if (const std::optional<Error> error = end_former(step); error && rank0_) log::error("{}", error->what());
   }
-  for (bool again = false;; again = true) {
+  const auto save = [&] {
     std::optional<Error> error;
     if (last_saved_ != step) error = begin(step, loss, true);
-    if (!error) error = failure_of([&] { return saver_->finish(); });
-    if (!error && last_saved_ == step) return;
-    if (again && error)
-      throw Error(error->code(), error->what() + std::string(newest_.empty() ? "" : "; the last one stays: " + newest_),
-                  error->agreed());
-    if (rank0_ && error) log::error("{}; tried once more, since the run ends here", error->what());
-  }
+    return error ? error : attempt([&] { return saver_->finish(); });
+  };
+  const std::optional<Error> first = save();
+  if (!first) return;
+  if (rank0_) log::error("{}; tried once more, since the run ends here", first->what());
+  const std::optional<Error> second = save();
+  if (!second) return;
+  throw Error(second->code(), second->what() + std::string(newest_.empty() ? "" : "; the last one stays: " + newest_),
+              second->agreed());
 }
 
 void Checkpointing::wait_for_view() const {
@@ -188,7 +190,7 @@ void Checkpointing::wait_for_view() const {
 
 void Checkpointing::finish_pending() {
   if (!on()) return;
-  const std::optional<Error> error = failure_of([&] { return saver_->finish(); });
+  const std::optional<Error> error = attempt([&] { return saver_->finish(); });
   if (error && rank0_) log::error("{}", error->what());
 }
 

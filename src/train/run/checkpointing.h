@@ -51,8 +51,8 @@ class Checkpointing {
 
  private:
   using Call = std::function<std::optional<checkpoint::SaveReport>()>;
-  /// How a call failed, the same on all ranks. What only this rank can know, that a peer is lost, is thrown.
-  std::optional<Error> failure_of(const Call& call);
+  /// Returns how the call failed, the same on all ranks. What only this rank can know, that a peer is lost, is thrown.
+  std::optional<Error> attempt(const Call& call);
   /// The failure of a save is logged while there is time to try again, and thrown when not.
   void failed(const Error& error);
   /// The save that is under way ends, well or not, before another begins.
