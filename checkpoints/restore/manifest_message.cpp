@@ -1,7 +1,8 @@
 #include "checkpoints/restore/manifest_message.h"
 
 #include <cstdint>
-#include <vector>
+
+#include "checkpoints/format/messages.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -21,12 +22,6 @@ RunState take_state(Unpacker& unpacker) {
   return state;
 }
 
-Shape take_shape(Unpacker& unpacker, int rank) {
-  std::array<std::int64_t, Shape::max_rank> extents{};
-  for (int d = 0; d < rank; ++d) extents[static_cast<std::size_t>(d)] = unpacker.take<std::int64_t>();
-  return make_shape(std::span(extents).first(static_cast<std::size_t>(rank)));
-}
-
 void put_pieces(Packer& packer, const Manifest& manifest) {
   packer.put(std::ssize(manifest.pieces));
   for (const StoredPiece& piece : manifest.pieces) {
@@ -34,7 +29,7 @@ void put_pieces(Packer& packer, const Manifest& manifest) {
     for (int d = 0; d < piece.box.extent.rank(); ++d) {
       packer.put(piece.box.offset[static_cast<std::size_t>(d)]);
     }
-    for (int d = 0; d < piece.box.extent.rank(); ++d) packer.put(piece.box.extent[d]);
+    put_extents(packer, piece.box.extent);
   }
 }
 void take_pieces(Unpacker& unpacker, Manifest& manifest) {
@@ -44,7 +39,7 @@ void take_pieces(Unpacker& unpacker, Manifest& manifest) {
     piece.file = unpacker.take<std::int32_t>();
     const int rank = manifest.tensors[static_cast<std::size_t>(piece.tensor)].shape.rank();
     for (int d = 0; d < rank; ++d) piece.box.offset[static_cast<std::size_t>(d)] = unpacker.take<std::int64_t>();
-    piece.box.extent = take_shape(unpacker, rank);
+    piece.box.extent = take_extents(unpacker, rank);
   }
 }
 
@@ -54,12 +49,8 @@ void put_manifest(Packer& packer, const Manifest& manifest) {
   packer.put(manifest.version);
   put_state(packer, manifest.state);
   packer.put(std::ssize(manifest.tensors));
-  for (const StoredTensor& t : manifest.tensors) {
-    packer.put(t.name, t.dtype, t.shape.rank());
-    for (int d = 0; d < t.shape.rank(); ++d) packer.put(t.shape[d]);
-  }
-  packer.put(std::ssize(manifest.files));
-  for (const StoredFile& f : manifest.files) packer.put(f.name, f.bytes, f.hash);
+  for (const StoredTensor& t : manifest.tensors) put(packer, t);
+  put(packer, manifest.files);
   put_pieces(packer, manifest);
 }
 
@@ -68,17 +59,8 @@ Manifest take_manifest(Unpacker& unpacker) {
   manifest.version = unpacker.take<int>();
   manifest.state = take_state(unpacker);
   manifest.tensors.resize(static_cast<std::size_t>(unpacker.take<std::ptrdiff_t>()));
-  for (StoredTensor& t : manifest.tensors) {
-    t.name = unpacker.take_text();
-    t.dtype = unpacker.take<DType>();
-    t.shape = take_shape(unpacker, unpacker.take<int>());
-  }
-  manifest.files.resize(static_cast<std::size_t>(unpacker.take<std::ptrdiff_t>()));
-  for (StoredFile& f : manifest.files) {
-    f.name = unpacker.take_text();
-    f.bytes = unpacker.take<std::int64_t>();
-    f.hash = unpacker.take_text();
-  }
+  for (StoredTensor& t : manifest.tensors) t = take_tensor(unpacker);
+  manifest.files = take_files(unpacker);
   take_pieces(unpacker, manifest);
   return manifest;
 }

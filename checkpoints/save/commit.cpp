@@ -8,7 +8,6 @@
 #include "src/base/error.h"
 #include "src/base/in_background.h"
 #include "src/base/log.h"
-#include "src/comm/packing.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -31,19 +30,6 @@ void check_written(const std::string& directory, const Manifest& manifest) {
 }
 
 }  // namespace
-
-std::string pack(const StoredFile& file) {
-  return Packer().put(file.name, file.bytes, file.hash).bytes();
-}
-
-StoredFile unpack_file(const std::string& bytes) {
-  Unpacker unpacker(bytes);
-  StoredFile file;
-  file.name = unpacker.take_text();
-  file.bytes = unpacker.take<std::int64_t>();
-  file.hash = unpacker.take_text();
-  return file;
-}
 
 std::string make_temporary(const std::string& root, std::int64_t step, const Owner& owner) {
   owner.check();

@@ -14,10 +14,6 @@
 
 namespace octet::checkpoint {
 
-/// A rank's file as bytes that ranks exchange, and back; no name where a rank had nothing to write.
-std::string pack(const StoredFile& file);
-StoredFile unpack_file(const std::string& bytes);
-
 /// An empty folder temporary_name(step, owner.name); what an unfinished write left under that name goes. Returns its
 /// path. Rank 0 only.
 std::string make_temporary(const std::string& root, std::int64_t step, const Owner& owner);

@@ -6,14 +6,13 @@
 #include <thread>
 
 #include "checkpoints/format/durable.h"
-#include "checkpoints/format/format.h"
+#include "checkpoints/format/messages.h"
 #include "checkpoints/restore/restore.h"
 #include "checkpoints/restore/verification.h"
 #include "checkpoints/save/file_wait.h"
 #include "src/base/in_background.h"
 #include "src/base/log.h"
 #include "src/comm/host_exchange.h"
-#include "src/comm/packing.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -68,20 +67,15 @@ bool is_ready(const std::future<T>& future) {
 
 std::string packed(const Question& question) {
   Packer packer;
-  packer.put(question.directory, static_cast<std::int64_t>(question.files.size()));
-  for (const StoredFile& file : question.files) packer.put(file.name, file.bytes, file.hash);
+  packer.put(question.directory);
+  put(packer, question.files);
   return packer.bytes();
 }
 
 Question unpacked(const std::string& bytes) {
   Unpacker unpacker(bytes);
-  Question question{unpacker.take_text(), {}};
-  question.files.resize(static_cast<std::size_t>(unpacker.take<std::int64_t>()));
-  for (StoredFile& file : question.files) {
-    file.name = unpacker.take_text();
-    file.bytes = unpacker.take<std::int64_t>();
-    file.hash = unpacker.take_text();
-  }
+  Question question{unpacker.take_text(), take_files(unpacker)};
+  unpacker.expect_end();
   return question;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "checkpoints/format/format.h"
+#include "checkpoints/format/messages.h"
 #include "checkpoints/format/shard_file.h"
 #include "checkpoints/save/file_wait.h"
 #include "src/base/in_background.h"
@@ -88,8 +88,12 @@ void SaveJob::collect() {
     agree("checkpoints", what, failure_of(take), world_);
     SaveReport report;
     std::vector<StoredFile> files;
-    for (const std::string& bytes : gather_bytes(pack(mine.file), world_)) {
-      files.push_back(unpack_file(bytes));
+    Packer packer;
+    put(packer, mine.file);
+    for (const std::string& bytes : gather_bytes(packer.bytes(), world_)) {
+      Unpacker unpacker(bytes);
+      files.push_back(take_file(unpacker));
+      unpacker.expect_end();
       report.bytes += files.back().bytes;
     }
     report.step = step();

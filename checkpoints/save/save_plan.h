@@ -47,15 +47,4 @@ struct PlannedSave {
 /// a usage error for a tensor that has two shapes or dtypes, or is not covered exactly once.
 PlannedSave plan_save(std::vector<std::string> descriptions, std::vector<int> writer = {});
 
-/// Which of the ranks that hold a copy of each piece writes it: the pieces that each rank holds in, and for each rank
-/// the indices of those of its pieces that it writes out, ascending. Every distinct (tensor, box) is written exactly
-/// once, balanced by bytes over the ranks that have it; pieces without elements are written by nobody. Pure. Throws an
-/// internal error when copies of one piece differ in bytes.
-struct HeldPiece {
-  std::int32_t tensor = 0;
-  Box box;
-  std::int64_t bytes = 0;
-};
-std::vector<std::vector<std::int32_t>> assign_writers(const std::vector<std::vector<HeldPiece>>& held_by_rank);
-
 }  // namespace octet::checkpoint

@@ -53,6 +53,7 @@ std::vector<std::int32_t> places_of(const std::string& bytes) {
   Unpacker unpacker(bytes);
   std::vector<std::int32_t> places(static_cast<std::size_t>(unpacker.take<std::ptrdiff_t>()));
   for (std::int32_t& place : places) place = unpacker.take<std::int32_t>();
+  unpacker.expect_end();
   return places;
 }
 

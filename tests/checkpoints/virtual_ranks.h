@@ -15,7 +15,7 @@
 #include "checkpoints/format/manifest.h"
 #include "checkpoints/format/shard_file.h"
 #include "checkpoints/restore/resharding.h"
-#include "checkpoints/save/save_plan.h"
+#include "checkpoints/save/assign_writers.h"
 #include "src/tensor/shard.h"
 #include "tests/checkpoints/directory.h"
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "checkpoints/save/assign_writers.h"
 #include "checkpoints/save/save_share.h"
 #include "checkpoints/save/snapshot.h"
 #include "src/base/log.h"
