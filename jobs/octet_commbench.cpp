@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -18,6 +17,7 @@
 #include "src/base/log.h"
 #include "src/base/reason.h"
 #include "src/base/size_limit.h"
+#include "src/base/utc_now.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/plain_mpi.h"
@@ -29,14 +29,6 @@
 
 namespace octet::commbench {
 namespace {
-
-std::string now_utc() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                     parts.tm_hour, parts.tm_min, parts.tm_sec);
-}
 
 /// What libraries of communication and CUDA are told by their environment.
 nlohmann::ordered_json communication_environment() {
@@ -54,7 +46,7 @@ nlohmann::ordered_json communication_environment() {
 }
 
 Provenance provenance_of(const std::vector<std::string>& node_of, Device& device, int argc, char** argv) {
-  Provenance out{.created = now_utc(),
+  Provenance out{.created = utc_now(),
                  .version = OCTET_VERSION,
                  .backend = device.type() == DeviceType::cuda ? "NCCL" : "MPI",
                  .library = mpi_library(),

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -16,6 +15,7 @@
 #include "src/base/files.h"
 #include "src/base/json_reader.h"
 #include "src/base/replace_file.h"
+#include "src/base/utc_now.h"
 
 namespace octet {
 namespace {
@@ -49,15 +49,6 @@ std::string within_run(const std::string& checkpoint) {
   const std::filesystem::path path(checkpoint);
   const std::filesystem::path folder = path.parent_path().filename();
   return folder == "checkpoints" ? folder / path.filename() : path;
-}
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
 }
 
 void write_status(const std::string& path, const RunStatus& status) {

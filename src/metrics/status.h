@@ -20,9 +20,6 @@ struct RunStatus {
   std::string time{};             ///< when it was written, in UTC; for readers: write_status takes its own
 };
 
-/// The time as status.json has it: "2026-11-22T09:54:53Z".
-std::string utc_now();
-
 /// "checkpoints/step-000007", for any path to a checkpoint of any run: what a run directory's own files keep of it, so
 /// that they hold after the directory was renamed or copied. A path that is none of a run's checkpoints stays as it is.
 std::string within_run(const std::string& checkpoint);

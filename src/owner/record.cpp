@@ -10,7 +10,7 @@
 
 #include "src/base/hosts.h"
 #include "src/base/json_reader.h"
-#include "src/metrics/status.h"
+#include "src/base/utc_now.h"
 #include "src/owner/process.h"
 
 namespace octet {

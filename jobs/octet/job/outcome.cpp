@@ -6,6 +6,7 @@
 #include "jobs/octet/job/facts.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
+#include "src/base/utc_now.h"
 #include "src/cluster/host_list.h"
 #include "src/metrics/status.h"
 #include "src/owner/owner_file.h"

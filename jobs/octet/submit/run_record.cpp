@@ -1,11 +1,8 @@
 #include "jobs/octet/submit/run_record.h"
 
-#include <fmt/chrono.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,6 +11,7 @@
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/json_reader.h"
+#include "src/base/utc_now.h"
 #include "src/cluster/slurm_job.h"
 
 namespace octet::submit {
@@ -49,7 +47,7 @@ void record_job(const std::string& run_dir, const JobRecord& job) {
   json["name"] = job.name;
   json["cluster"] = job.cluster;
   json["nodes"] = job.nodes;
-  json["time"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  json["time"] = utc_now();
   json["spares"] = job.spares;
   json["run_dir"] = job.run_dir;
   json["steps"] = job.steps;

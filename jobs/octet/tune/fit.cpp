@@ -1,6 +1,4 @@
 // octet tune fit: measurements of collectives into a cluster's tuning file.
-#include <fmt/chrono.h>
-
 #include <boost/program_options.hpp>
 #include <cerrno>
 #include <cstring>
@@ -14,6 +12,7 @@
 #include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
+#include "src/base/utc_now.h"
 
 namespace octet::tune {
 namespace po = boost::program_options;
@@ -97,7 +96,7 @@ int run_fit(const std::vector<std::string>& arguments) {
   const ClusterProfile profile = read_profile(o.cluster, o.overrides);
   ClusterFit fit = fit_cluster(read_all(o), profile, o.nccl);
   Provenance& provenance = fit.tuning.provenance;
-  provenance.created = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  provenance.created = utc_now();
   provenance.tool = "octet " OCTET_VERSION;
   o.json ? print_json(fit) : print_text(fit);
   if (o.output.empty()) return 0;

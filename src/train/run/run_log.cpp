@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "src/base/log.h"
+#include "src/base/utc_now.h"
 #include "src/comm/agreement.h"
 #include "src/comm/failure.h"
 #include "src/data/data_identity.h"
