@@ -9,21 +9,16 @@
 #include <utility>
 
 #include "jobs/commbench/bench_context.h"
+#include "jobs/rank_main.h"
 #include "jobs/ranks/nccl_tuner.h"
 #include "jobs/ranks/rank_binding.h"
-#include "jobs/ranks/same_build.h"
 #include "jobs/ranks/world.h"
-#include "jobs/version.h"
 #include "src/base/log.h"
-#include "src/base/reason.h"
-#include "src/base/size_limit.h"
 #include "src/base/utc_now.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/plain_mpi.h"
 #include "src/comm/nccl_communicator.h"
-#include "src/comm/nccl_process.h"
-#include "src/comm/watchdog.h"
 #include "src/device/hardware_queues.h"
 #include "src/train/start/cpu_setup.h"
 
@@ -100,7 +95,6 @@ int measure_all(const Options& given, MpiRuntime& mpi, int argc, char** argv) {
 }
 
 int body(Watchdog& watchdog, MpiRuntime& mpi, int argc, char** argv) {
-  require_same_build(mpi, this_build());
   const Options options = parse_options(argc, argv);
   watchdog.set_limits({.start = options.timeout, .step = options.timeout});
   if (!options.help) return measure_all(options, mpi, argc, argv);
@@ -112,17 +106,5 @@ int body(Watchdog& watchdog, MpiRuntime& mpi, int argc, char** argv) {
 }  // namespace octet::commbench
 
 int main(int argc, char** argv) {
-  octet::take_size_limits_as_errors();
-  octet::prepare_process_for_nccl();
-  octet::ask_for_hardware_queues();
-  if (octet::asks_for_version({argv, argv + argc})) {
-    fmt::print("{}", octet::version_text("octet-commbench"));
-    return octet::log::after_output(0);
-  }
-  return octet::end_with_reason("octet-commbench", [&] {
-    octet::Watchdog watchdog;  // lives until MPI has ended
-    return octet::run_main(argc, argv, [&](octet::MpiRuntime& mpi, int n, char** arguments) {
-      return octet::commbench::body(watchdog, mpi, n, arguments);
-    });
-  });
+  return octet::rank_main("octet-commbench", argc, argv, octet::commbench::body);
 }

@@ -7,18 +7,11 @@
 #include "jobs/evaluate/evaluate_tasks.h"
 #include "jobs/evaluate/evaluate_texts.h"
 #include "jobs/evaluate/generate.h"
+#include "jobs/rank_main.h"
 #include "jobs/ranks/rank_binding.h"
-#include "jobs/ranks/same_build.h"
 #include "jobs/ranks/world.h"
-#include "jobs/version.h"
 #include "src/base/log.h"
-#include "src/base/reason.h"
-#include "src/base/size_limit.h"
 #include "src/comm/mpi/mpi_communicator.h"
-#include "src/comm/mpi/mpi_runtime.h"
-#include "src/comm/nccl_process.h"
-#include "src/comm/watchdog.h"
-#include "src/device/hardware_queues.h"
 #include "src/train/start/cpu_setup.h"
 
 namespace octet::evaluate {
@@ -54,7 +47,6 @@ int evaluate(const Options& options, MpiRuntime& mpi) {
 }
 
 int body(Watchdog& watchdog, MpiRuntime& mpi, int argc, char** argv) {
-  require_same_build(mpi, this_build());
   const Options options = parse_options(argc, argv);
   watchdog.set_limits({.start = options.timeout, .step = options.timeout, .checkpoint = options.timeout});
   if (!options.help) return evaluate(options, mpi);
@@ -66,17 +58,5 @@ int body(Watchdog& watchdog, MpiRuntime& mpi, int argc, char** argv) {
 }  // namespace octet::evaluate
 
 int main(int argc, char** argv) {
-  octet::take_size_limits_as_errors();
-  octet::prepare_process_for_nccl();
-  octet::ask_for_hardware_queues();
-  if (octet::asks_for_version({argv, argv + argc})) {
-    fmt::print("{}", octet::version_text("octet-evaluate"));
-    return octet::log::after_output(0);
-  }
-  return octet::end_with_reason("octet-evaluate", [&] {
-    octet::Watchdog watchdog;  // lives until MPI has ended
-    return octet::run_main(argc, argv, [&](octet::MpiRuntime& mpi, int n, char** arguments) {
-      return octet::evaluate::body(watchdog, mpi, n, arguments);
-    });
-  });
+  return octet::rank_main("octet-evaluate", argc, argv, octet::evaluate::body);
 }

@@ -1,5 +1,6 @@
 // octet-train: one rank of a training run. `mpiexec -n N octet-train CONFIG.yaml [--section.key VALUE]...`
 #include "jobs/dry_run/dry_run_command.h"
+#include "jobs/rank_main.h"
 #include "jobs/ranks/same_build.h"
 #include "jobs/train/agreed_command.h"
 #include "jobs/train/answers.h"
@@ -8,11 +9,8 @@
 #include "src/base/log.h"
 #include "src/base/reason.h"
 #include "src/base/signal_thread.h"
-#include "src/base/size_limit.h"
 #include "src/comm/mpi/mpi_runtime.h"
-#include "src/comm/nccl_process.h"
 #include "src/comm/watchdog.h"
-#include "src/device/hardware_queues.h"
 #include "src/train/run/stop_request.h"
 
 namespace octet {
@@ -54,8 +52,6 @@ int main_of(int argc, char** argv) {
 }  // namespace octet
 
 int main(int argc, char** argv) {
-  octet::take_size_limits_as_errors();
-  octet::prepare_process_for_nccl();
-  octet::ask_for_hardware_queues();  // in the environment, before there are threads and MPI, which may start CUDA
+  octet::prepare_rank_process();
   return octet::end_with_reason("octet-train", [&] { return octet::main_of(argc, argv); });
 }
