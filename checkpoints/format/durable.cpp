@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "checkpoints/format/names.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
@@ -100,7 +101,8 @@ void replace_directory(const std::string& from, const std::string& to) {
     sync_directory(parent_of(to));
     return remove_replaced(from);
   }
-  const std::string aside = from + ".replaced.tmp";  // a leftover to be removed, if this ends here
+  // A leftover to be removed, if this ends here.
+  const std::string aside = fmt::format("{}.replaced{}", from, unfinished_suffix);
   remove_tree(aside);
   rename_durably(to, aside);
   rename_durably(from, to);
@@ -151,7 +153,7 @@ NewParents::~NewParents() {
 }
 
 PendingDirectory::PendingDirectory(const std::string& path, std::int64_t bytes)
-    : path_(plain(path)), temporary_(path_ + ".tmp"), parents_(path_) {
+    : path_(plain(path)), temporary_(fmt::format("{}{}", path_, unfinished_suffix)), parents_(path_) {
   if (is_there(path_)) throw usage_error("checkpoints", "{}: exists; expected the name of a new folder", path_);
   if (is_there(temporary_)) {
     throw usage_error("checkpoints", "{}: exists, left by a run that did not finish or still goes on; remove it",

@@ -6,8 +6,8 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 
+#include "checkpoints/format/names.h"
 #include "src/tensor/tensor.h"
 
 namespace octet::checkpoint {
@@ -26,8 +26,8 @@ struct Box {
   bool operator==(const Box&) const = default;
 };
 
-/// A global tensor: what a checkpoint is made of, whatever the layout that wrote it. "master/NAME", "first_moment/NAME"
-/// and "second_moment/NAME" for every parameter NAME.
+/// A global tensor: what a checkpoint is made of, whatever the layout that wrote it. One of each TensorKind for every
+/// parameter, called stored_name.
 struct StoredTensor {
   std::string name;
   DType dtype = DType::f32;
@@ -69,16 +69,8 @@ struct RunState {
   bool operator==(const RunState&) const = default;
 };
 
-/// "step-000120", and the name under which it is being written, "step-000120.OWNER.tmp". Files are "writer-00003.h5".
-std::string directory_name(std::int64_t step);
-std::string temporary_name(std::int64_t step, std::string_view owner = {});
-std::string file_name(int writer);
-inline constexpr const char* manifest_name = "manifest.json";
-
 /// The dataset of a piece, "TENSOR/@128,0" with the box's offset: the only one of its file that is read for it.
 std::string dataset_name(const std::string& tensor, const Box& box);
-/// Names of letters, digits, '_', '-' and '.', in parts between '/': HDF5 paths and JSON keys without surprises.
-bool is_tensor_name(std::string_view name);
 
 /// What a rank owns of the run's tensors: pieces on the device (or the host) that snapshot() copies.
 struct DevicePiece {

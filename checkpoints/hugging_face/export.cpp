@@ -49,7 +49,7 @@ std::string index_json(const std::vector<std::vector<SafetensorsEntry>>& files, 
 /// Their masters, by name, in the same order.
 std::vector<StoredTensor> masters(const ModelConfig& model) {
   auto tensors = model_tensors(model);
-  for (StoredTensor& t : tensors) t.name = "master/" + t.name;
+  for (StoredTensor& t : tensors) t.name = stored_name(TensorKind::master, t.name);
   return tensors;
 }
 

@@ -139,21 +139,21 @@ std::vector<StoredTensor> model_tensors(const ModelConfig& model) {
 
 std::vector<StoredTensor> training_tensors(const ModelConfig& model) {
   std::vector<StoredTensor> tensors;
-  for (const char* kind : {"master/", "first_moment/", "second_moment/"}) {
-    for (const StoredTensor& t : model_tensors(model)) tensors.push_back({kind + t.name, t.dtype, t.shape});
+  for (const TensorKind kind : tensor_kinds) {
+    for (const StoredTensor& t : model_tensors(model)) tensors.push_back({stored_name(kind, t.name), t.dtype, t.shape});
   }
   return tensors;
 }
 
 void check_model(const std::vector<StoredTensor>& tensors, const ModelConfig& model, const std::string& path) {
-  constexpr std::string_view master = "master/";
   std::size_t masters = 0;
-  for (const StoredTensor& t : tensors) masters += t.name.starts_with(master);
+  for (const StoredTensor& t : tensors) masters += parameter_of(TensorKind::master, t.name).has_value();
   const auto expected = model_tensors(model);
   for (const StoredTensor& t : expected) {
-    const auto found = std::ranges::find(tensors, std::string(master) + t.name, &StoredTensor::name);
+    const std::string name = stored_name(TensorKind::master, t.name);
+    const auto found = std::ranges::find(tensors, name, &StoredTensor::name);
     if (found == tensors.end()) {
-      throw usage_error("checkpoints", "{}: has no {}{}, which model {} has", path, master, t.name, model.name);
+      throw usage_error("checkpoints", "{}: has no {}, which model {} has", path, name, model.name);
     }
     if (found->shape != t.shape || found->dtype != t.dtype) {
       throw usage_error("checkpoints", "{}: {} is {} of {}, but model {} expects {} of {}", path, found->name,

@@ -22,7 +22,7 @@ std::string hugging_face_name(const std::string& parameter);
 /// The model's parameters, by our names and shapes, as fp32.
 std::vector<StoredTensor> model_tensors(const ModelConfig& model);
 
-/// "master/NAME", "first_moment/NAME", "second_moment/NAME" of every parameter, all fp32, in this order.
+/// Those of every TensorKind of every parameter, all fp32, in this order.
 std::vector<StoredTensor> training_tensors(const ModelConfig& model);
 
 /// Throws a usage error that names the first tensor in which the checkpoint is not of this model.

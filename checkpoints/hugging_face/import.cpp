@@ -181,16 +181,14 @@ void HuggingFaceModel::read_box(const std::string& parameter, const Box& box, fl
 
 Manifest import_hugging_face(const HuggingFaceModel& from, const std::string& to, const RunState& state, int writers,
                              const ByteProgress& progress, const std::vector<PlainFile>& beside) {
-  constexpr std::string_view master = "master/";
   const auto tensors = training_tensors(from.model());
   std::vector<float> data;
   const PartSource source = [&](const Part& part) -> const void* {
     const StoredTensor& tensor = tensors[static_cast<std::size_t>(part.tensor)];
     data.assign(static_cast<std::size_t>(part.box.extent.elements()), 0.0f);
-    if (tensor.name.starts_with(master)) {
-      const std::string parameter = tensor.name.substr(master.size());
-      from.read_rows(parameter, part.box.offset[0], part.box.extent[0], data.data());
-      expect_finite(data, from.place(parameter), part.box, nothing_to_learn_from);
+    if (const auto parameter = parameter_of(TensorKind::master, tensor.name)) {
+      from.read_rows(*parameter, part.box.offset[0], part.box.extent[0], data.data());
+      expect_finite(data, from.place(*parameter), part.box, nothing_to_learn_from);
     }
     return data.data();
   };

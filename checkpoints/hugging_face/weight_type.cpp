@@ -18,8 +18,7 @@ constexpr std::array<WeightTypeNames, 3> names = {{
 }};
 
 std::string name_of_weight(const StoredTensor& tensor) {
-  constexpr std::string_view master = "master/";
-  return tensor.name.starts_with(master) ? tensor.name.substr(master.size()) : tensor.name;
+  return parameter_of(TensorKind::master, tensor.name).value_or(tensor.name);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "checkpoints/restore/restore.h"
 
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <map>
@@ -135,19 +134,6 @@ std::vector<std::string> list_together(const std::string& root, Communicator& wo
 }
 
 }  // namespace
-
-std::optional<std::int64_t> step_of(const std::string& directory) {
-  const fs::path path(directory);
-  const std::string name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
-  constexpr std::string_view prefix = "step-";
-  if (!name.starts_with(prefix)) return std::nullopt;
-  std::int64_t step = 0;
-  const char* const end = name.data() + name.size();
-  const auto [last, error] = std::from_chars(name.data() + prefix.size(), end, step);
-  // The name of that step and no other spelling of it, so that no step is there twice.
-  if (error != std::errc() || last != end || step < 0 || directory_name(step) != name) return std::nullopt;
-  return step;
-}
 
 std::vector<std::string> list_checkpoints(const std::string& root) {
   std::error_code error;

@@ -20,9 +20,6 @@ struct Found {
   double hash_seconds = 0;                ///< for the files of all that were tried
 };
 
-/// Step of a committed checkpoint's directory, by its name ("step-000120", with or without a path); none for others.
-std::optional<std::int64_t> step_of(const std::string& directory);
-
 /// Paths of the committed checkpoints under `root`, newest first (by step), manifests not read yet. Leftovers of
 /// unfinished writes are not among them. None where there is no `root`; throws ReadError when it cannot be read.
 std::vector<std::string> list_checkpoints(const std::string& root);

@@ -32,7 +32,7 @@ std::string damaged_there(const std::string& root) {
   std::error_code error;
   for (fs::directory_iterator entry(root, error), end; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (!name.starts_with("step-") || name.find(".damaged") == std::string::npos) continue;
+    if (!is_set_aside(name)) continue;
     names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", name, format_bytes(bytes_in(entry->path())));
   }
   return names.empty() ? "" : "; set aside as damaged, and never removed by a run: " + names;

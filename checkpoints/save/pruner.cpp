@@ -238,7 +238,7 @@ int remove_leftovers(const std::string& root, const Owner& owner) {
   std::vector<std::string> leftovers;
   for (const auto& entry : std::filesystem::directory_iterator(root)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with("step-") && name.ends_with(".tmp")) leftovers.push_back(entry.path().string());
+    if (is_leftover(name)) leftovers.push_back(entry.path().string());
   }
   if (!leftovers.empty()) owner.check();
   for (const std::string& path : leftovers) remove_tree(path);

@@ -61,7 +61,7 @@ void check_name(const std::string& directory, std::int64_t step) {
   fs::path path = fs::absolute(directory).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();  // a slash at the end
   const fs::path folder = path.parent_path();
-  const bool means_step = path.filename().string().starts_with("step-");
+  const bool means_step = path.filename().string().starts_with(step_prefix);
   if (!named && folder.filename() == "checkpoints" && (means_step || is_run(folder.parent_path()))) {
     throw usage_error("checkpoints",
                       "{}: no run finds a checkpoint of that name in its folder checkpoints; expected {}", directory,

@@ -274,19 +274,6 @@ TEST_F(ManifestTest, CoverageFindsEverySinglePieceThatIsMissingMovedOrTwice) {
   }
 }
 
-TEST_F(ManifestTest, Names) {
-  EXPECT_EQ(directory_name(120), "step-000120");
-  EXPECT_EQ(directory_name(12345678), "step-12345678");
-  EXPECT_EQ(temporary_name(7), "step-000007.tmp");
-  EXPECT_EQ(temporary_name(7, "n1-5-a"), "step-000007.n1-5-a.tmp");
-  EXPECT_EQ(file_name(3), "writer-00003.h5");
-  EXPECT_EQ(dataset_name("master/w", {{128, 0}, {2, 2}}), "master/w/@128,0");
-  for (const char* good : {"a", "master/layers.0.wq.weight", "a-b_c/D.9"}) EXPECT_TRUE(is_tensor_name(good)) << good;
-  for (const char* bad : {"", "/", "/a", "a/", "a//b", ".", "a/..", "a b", "a@b", "\xc3\xa4"}) {
-    EXPECT_FALSE(is_tensor_name(bad)) << bad;
-  }
-}
-
 TEST_F(ManifestTest, HashIsXxh3OfOneHundredTwentyEightBits) {
   // xxhsum -H2 of nothing and of "abc"
   EXPECT_EQ(hash_of(""), "99aa06d3014798d86001c324468d497f");

@@ -12,17 +12,6 @@ namespace {
 namespace fs = std::filesystem;
 using test::contains;
 
-TEST(StepOf, ReadsNamesOfCommittedCheckpointsOnly) {
-  EXPECT_EQ(step_of("/runs/a/checkpoints/step-000120"), 120);
-  EXPECT_EQ(step_of("step-000120/"), 120);
-  EXPECT_EQ(step_of(directory_name(12'345'678)), 12'345'678);
-  EXPECT_EQ(step_of(directory_name(0)), 0);
-  for (const char* name : {"step-120", "step-000120.tmp", "step-", "step-00012x", "step-0000120", "Step-000120",
-                           "step--00120", "step-99999999999999999999", ""}) {
-    EXPECT_EQ(step_of(name), std::nullopt) << name;
-  }
-}
-
 TEST(ListCheckpoints, NewestFirstAndNothingElse) {
   const test::TemporaryDirectory root;
   EXPECT_TRUE(list_checkpoints(root / "none").empty());

@@ -63,7 +63,7 @@ std::set<std::string> unfinished(const std::string& folder) {
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename();
-    if (name.starts_with("step-") && name.ends_with(".tmp") && entry.is_directory()) names.insert(name);
+    if (checkpoint::is_leftover(name) && entry.is_directory()) names.insert(name);
   }
   return names;
 }

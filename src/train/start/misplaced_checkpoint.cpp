@@ -15,8 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view prefix = "step-";
-
 /// Others call files manifest.json too. A checkpoint's can be read, or is of a newer program, or is damaged and stands
 /// beside the files of tensors.
 bool holds_checkpoint(const fs::path& folder) {
@@ -34,8 +32,7 @@ bool holds_checkpoint(const fs::path& folder) {
 
 /// Unfinished writes and removals, what a start has set aside, and what is hidden.
 bool is_left_by_octet(const std::string& name) {
-  return name.starts_with('.') || name.ends_with(".tmp") ||
-         (name.starts_with(prefix) && name.find(".damaged") != std::string::npos);
+  return name.starts_with('.') || name.ends_with(checkpoint::unfinished_suffix) || checkpoint::is_set_aside(name);
 }
 
 /// The folders in `root` whose names begin so, that hold a checkpoint and that nobody has set aside, in the order of
@@ -56,7 +53,7 @@ std::vector<fs::path> checkpoints_in(const std::string& root, std::string_view b
 /// Of a run that has none where it belongs.
 std::vector<fs::path> misplaced(const std::string& run, const std::string& checkpoints, const std::string& init_from) {
   std::vector<fs::path> found = checkpoints_in(checkpoints, "");
-  for (fs::path& beside : checkpoints_in(run, prefix)) found.push_back(std::move(beside));
+  for (fs::path& beside : checkpoints_in(run, checkpoint::step_prefix)) found.push_back(std::move(beside));
   if (holds_checkpoint(run)) found.emplace_back(run);
   std::erase_if(found, [&](const fs::path& folder) {
     std::error_code error;

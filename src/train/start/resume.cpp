@@ -28,8 +28,8 @@ void set_aside(const std::vector<std::string>& damaged, const RunDirectory& run,
   if (control.rank() != 0) return;
   run.owner.verify();
   for (const std::string& path : damaged) {
-    std::string aside = path + ".damaged";
-    for (int i = 2; std::filesystem::exists(aside); ++i) aside = fmt::format("{}.damaged{}", path, i);
+    std::string aside = checkpoint::name_aside(path);
+    for (int i = 2; std::filesystem::exists(aside); ++i) aside = checkpoint::name_aside(path, i);
     std::error_code error;
     std::filesystem::rename(path, aside, error);
     if (error) throw internal_error("train", "{}: cannot be renamed to {}: {}", path, aside, error.message());

@@ -62,17 +62,13 @@ void CheckpointSource::read(const std::vector<checkpoint::WantedPiece>& wanted) 
   if (absent) throw usage_error("train", "{} any more", *absent);
 }
 
-std::string stored_name(std::string_view kind, const ParameterSpec& parameter) {
-  return fmt::format("{}/{}", kind, parameter.name);
-}
-
-void load_kind(const ParameterList& list, const ShardedBuffer& buffer, std::string_view kind,
+void load_kind(const ParameterList& list, const ShardedBuffer& buffer, checkpoint::TensorKind kind,
                const CheckpointSource& source, Stream& stream, Weights expected) {
   fill_pieces(list, buffer, stream, [&](std::span<const HostPiece> pieces) {
     std::vector<checkpoint::WantedPiece> wanted;
     wanted.reserve(pieces.size());
     for (const HostPiece& p : pieces) {
-      wanted.push_back({.tensor = stored_name(kind, p.parameter), .box = p.box, .data = p.data});
+      wanted.push_back({.tensor = checkpoint::stored_name(kind, p.parameter.name), .box = p.box, .data = p.data});
     }
     source.read(wanted);
     if (expected == Weights::any) return;
@@ -85,7 +81,7 @@ void load_kind(const ParameterList& list, const ShardedBuffer& buffer, std::stri
 
 void load_masters(const ParameterList& list, const ShardedBuffer& master, const std::string& directory,
                   const checkpoint::Manifest& manifest, Stream& stream, Communicator* hosts, Weights expected) {
-  load_kind(list, master, "master", {directory, manifest, hosts}, stream, expected);
+  load_kind(list, master, checkpoint::TensorKind::master, {directory, manifest, hosts}, stream, expected);
 }
 
 void load_masters(const ParameterList& list, const ShardedBuffer& master, const checkpoint::HuggingFaceModel& from,

@@ -56,12 +56,9 @@ struct CheckpointSource {
   void read(const std::vector<checkpoint::WantedPiece>& wanted) const;
 };
 
-/// The name that a checkpoint has for the tensor of that kind of a parameter: "master/NAME".
-std::string stored_name(std::string_view kind, const ParameterSpec& parameter);
-
 /// Reads the tensors of one kind into this rank's pieces: the most host memory that a GPU's rank needs is that of one
 /// kind. Throws as the source does, and as load_masters where a value is not finite. Collective.
-void load_kind(const ParameterList& list, const ShardedBuffer& buffer, std::string_view kind,
+void load_kind(const ParameterList& list, const ShardedBuffer& buffer, checkpoint::TensorKind kind,
                const CheckpointSource& source, Stream& stream, Weights expected = Weights::any);
 
 }  // namespace octet

@@ -14,15 +14,16 @@
 namespace octet {
 namespace {
 
-constexpr int kinds = 3;
-constexpr const char* kind_names[kinds] = {"master", "first_moment", "second_moment"};
+using checkpoint::TensorKind;
 
-ShardedBuffer& buffer_of(ShardedModel& model, int kind) {
-  return kind == 0 ? model.master() : kind == 1 ? model.first_moment() : model.second_moment();
+ShardedBuffer& buffer_of(ShardedModel& model, TensorKind kind) {
+  return kind == TensorKind::master         ? model.master()
+         : kind == TensorKind::first_moment ? model.first_moment()
+                                            : model.second_moment();
 }
 
-checkpoint::StoredTensor stored(int kind, const ParameterSpec& p) {
-  return {.name = stored_name(kind_names[kind], p), .dtype = DType::f32, .shape = p.global};
+checkpoint::StoredTensor stored(TensorKind kind, const ParameterSpec& p) {
+  return {.name = checkpoint::stored_name(kind, p.name), .dtype = DType::f32, .shape = p.global};
 }
 
 bool is_recipe_state(const checkpoint::StoredTensor& t) {
@@ -102,7 +103,7 @@ std::int64_t plan_bytes(const std::vector<checkpoint::DevicePiece>& pieces_of_ra
 
 std::vector<checkpoint::StoredTensor> stored_tensors(const ParameterList& model, const Float8Scaling& scaling) {
   std::vector<checkpoint::StoredTensor> tensors;
-  for (int kind = 0; kind < kinds; ++kind) {
+  for (const TensorKind kind : checkpoint::tensor_kinds) {
     for (const ParameterSpec& p : model.parameters) tensors.push_back(stored(kind, p));
   }
   for (const Float8Scaling::State& s : scaling.state()) {
@@ -113,7 +114,7 @@ std::vector<checkpoint::StoredTensor> stored_tensors(const ParameterList& model,
 
 std::vector<checkpoint::DevicePiece> held_pieces(ShardedModel& model) {
   std::vector<checkpoint::DevicePiece> pieces;
-  for (int kind = 0; kind < kinds; ++kind) {
+  for (const TensorKind kind : checkpoint::tensor_kinds) {
     const ShardedBuffer& buffer = buffer_of(model, kind);
     for (std::size_t i = 0; i < buffer.layout().size(); ++i) {
       const Shard& shard = buffer.layout().shard(i);
@@ -150,8 +151,8 @@ void load_state(ShardedModel& model, const std::string& directory, const checkpo
   const bool recipe_state = same_recipe && stored;
   check_tensors(stored_tensors(model.all_parameters(), scaling), directory, manifest, recipe_state);
   const CheckpointSource source{directory, manifest, hosts};
-  for (int kind = 0; kind < kinds; ++kind)
-    load_kind(model.parameters(), buffer_of(model, kind), kind_names[kind], source, stream);
+  for (const TensorKind kind : checkpoint::tensor_kinds)
+    load_kind(model.parameters(), buffer_of(model, kind), kind, source, stream);
   scaling.reset(stream);
   if (recipe_state) load_scaling(scaling, source, stream);
   if (wanted && !recipe_state)
