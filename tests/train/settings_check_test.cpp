@@ -247,6 +247,22 @@ TEST(Settings, ThoseOfFloat8MatterInFloat8Alone) {
   EXPECT_TRUE(changes[0].same_bits);
 }
 
+/// `auto` becomes true or false by the device's memory, and not on a CPU, nor where weights are let go.
+TEST(Settings, WhetherTransposedWeightsAreKeptMayChange) {
+  RunConfig before = some_settings();
+  before.precision = Precision::float8;
+  for (const AutoBool kept : {AutoBool::yes, AutoBool::no}) {
+    RunConfig now = before;
+    now.float8.keep_transposed_weights = kept;
+    for (const auto& [stored, config] : {std::pair{before, now}, {now, before}}) {
+      const auto changes = check(stored_yaml(stored), config).changes;
+      ASSERT_EQ(changes.size(), 1u);
+      EXPECT_TRUE(changes[0].same_bits);
+      EXPECT_FALSE(changes[0].decides);
+    }
+  }
+}
+
 /// A new option must be put into the table of what may change, or be refused: nothing else is possible.
 TEST(Settings, EveryOptionIsOneOrTheOther) {
   RunConfig config = some_settings();

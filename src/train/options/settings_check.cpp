@@ -80,6 +80,12 @@ const Changeable* find_changeable(const std::string& key) {
   return found == changeable.end() ? nullptr : &*found;
 }
 
+/// Of float8 all decides the result but where transposed weights are kept, which a run's start may decide by the memory
+/// of its device, its ranks and its layout.
+bool is_of_float8(const std::string& key) {
+  return key.starts_with("float8.") && key != "float8.keep_transposed_weights";
+}
+
 /// parallel.zero 1 adds up micro-batches before ranks, the others after them.
 bool sums_otherwise(const SettingChange& change) {
   return change.key == "parallel.zero" && (change.then == "1" || change.now == "1");
@@ -121,12 +127,12 @@ RunConfig stored_config(const std::string& stored, const std::string& source, co
 }
 
 bool may_change(const std::string& key, const RunConfig& config) {
-  if (key.starts_with("float8.")) return config.precision != Precision::float8;
+  if (is_of_float8(key)) return config.precision != Precision::float8;
   return find_changeable(key) != nullptr;
 }
 
 bool keeps_bits(const std::string& key, const RunConfig& config) {
-  if (key.starts_with("float8.")) return config.precision != Precision::float8;
+  if (is_of_float8(key)) return config.precision != Precision::float8;
   if (key.starts_with("cuda.") && config.device == DeviceType::cpu) return may_change(key, config);  // has no effect
   if (key == "cuda.document_attention") return !config.data.document_mask || config.cuda.deterministic;
   // Of a GPU, GEMMs that are chosen for other multiprocessors may round otherwise.
