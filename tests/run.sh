@@ -173,7 +173,7 @@ compile() {
   if [[ $preset == cuda ]]; then
     # For this machine's processor, as the preset cpu: so the two share what they compile alike.
     # With ptxas' report, which the check of kernel resources reads.
-    ! emulates || targets+=(octet-test-emulated octet-test-emulated-ranks)
+    ! emulates || targets+=(octet-test-emulated{,-ranks,-programs})
     targets+=(octet octet-train octet-evaluate octet-commbench octet-bench-gpu) && options=(-DOCTET_CPU_ARCH=auto -DCMAKE_CUDA_FLAGS=-Xptxas=-v)
     # Code for other GPUs than Hopper takes two thirds of the time: where a kernel has changed, and in --long.
     files=$("${lately[@]}" device 2>"$log.configure") || code=$?
@@ -394,6 +394,7 @@ if has_nvcc; then
       program "cuda: octet-test-emulated-ranks, $n ranks" cuda 600 env OMP_NUM_THREADS=1 GTEST_FILTER="$filter" \
         mpiexec -n "$n" "$bins/cuda/bin/octet-test-emulated-ranks"
     done
+    program 'cuda: octet-test-emulated-programs' cuda 600 env OMP_NUM_THREADS=1 "$bins/cuda/bin/octet-test-emulated-programs"
   fi
   ! selected 'bundle' >/dev/null || build cuda
   check 'bundle' 900 bash -c make_bundle

@@ -1,5 +1,6 @@
 # The tests of tests/gpu and tests/nccl on a device that a processor emulates, so that the CUDA kernels' own source is run
-# where there is no GPU (docs/cuda-backend.md): octet-test-emulated, and octet-test-emulated-ranks over MPI.
+# where there is no GPU (docs/cuda-backend.md): octet-test-emulated, and octet-test-emulated-ranks over MPI. And the programs
+# on it, which octet-test-emulated-programs runs.
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR OCTET_SANITIZE)
   # It reads its threads' base address and wants -fno-extern-tls-init; sanitizers do not know its fibers.
   set(no_emulation "it is for x86-64 with gcc and without sanitizers")
@@ -15,6 +16,7 @@ endif()
 if(no_emulation)
   add_custom_target(octet-test-emulated COMMENT "octet-test-emulated is left out: ${no_emulation}")
   add_custom_target(octet-test-emulated-ranks DEPENDS octet-test-emulated)
+  add_custom_target(octet-test-emulated-programs DEPENDS octet-test-emulated)
   return()
 endif()
 find_program(OCTET_PYTHON python3 REQUIRED)
@@ -62,3 +64,25 @@ endfunction()
 octet_emulated_test(octet-test-emulated octet-test-gpu)
 target_link_libraries(octet-test-emulated PRIVATE GTest::gtest_main)
 octet_emulated_test(octet-test-emulated-ranks octet-test-nccl ${emulated}/nccl.cpp)
+
+# The programs on it, with their own names in a folder of their own, for scripts that take one (jobs/gpu, $OCTET_BIN).
+add_custom_target(octet-emulated-programs)
+function(octet_emulated_program name)
+  octet_emulated_test(${name}-emulated ${name} ${emulated}/nccl.cpp)
+  get_target_property(libraries ${name} LINK_LIBRARIES)
+  target_link_libraries(${name}-emulated PRIVATE ${libraries})
+  set_target_properties(${name}-emulated PROPERTIES
+    OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/emulated/bin)
+  add_dependencies(octet-emulated-programs ${name}-emulated)
+endfunction()
+foreach(program octet octet-train octet-evaluate octet-commbench)
+  octet_emulated_program(${program})
+endforeach()
+
+file(GLOB runs CONFIGURE_DEPENDS ${emulated}/programs/*_test.cpp)
+add_executable(octet-test-emulated-programs ${runs})
+target_link_libraries(octet-test-emulated-programs PRIVATE octet-flags room-data room-checkpoints
+  nlohmann_json::nlohmann_json GTest::gtest_main)
+target_compile_definitions(octet-test-emulated-programs PRIVATE OCTET_BIN_DIR="${CMAKE_BINARY_DIR}/emulated/bin")
+octet_plain(octet-test-emulated-programs)
+add_dependencies(octet-test-emulated-programs octet-emulated-programs)

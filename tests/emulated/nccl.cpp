@@ -14,7 +14,7 @@
 namespace octet {
 namespace {
 
-/// Before MPI starts: the programs of tests ask for one thread (tests/support/mpi_main.cpp).
+/// Before MPI starts: the programs of tests ask for no level of threads (tests/support/mpi_main.cpp).
 const int threads_asked = setenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL", "MPI_THREAD_MULTIPLE", 1);
 
 /// What an ncclComm_t points to. MPI's communicator is kept: freeing one is a call of all, for which nobody waits here.
@@ -235,3 +235,8 @@ const NcclApi& nccl_api() {
 }
 
 }  // namespace octet
+
+/// Programs ask for MPI in one thread alone (src/comm/mpi/mpi_runtime.cpp).
+extern "C" int MPI_Init_thread(int* argc, char*** argv, int, int* provided) {
+  return PMPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, provided);
+}

@@ -2,7 +2,9 @@
 // an H100. Returns what CUDA returns, by the CUDA Runtime API reference; a kernel's fault is told on the standard error
 // and is the answer to every call from then on.
 #include <cuda_runtime_api.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <map>
 
@@ -12,6 +14,7 @@
 namespace octet::emulated {
 namespace {
 
+int current_device = 0;
 constexpr int multiprocessors = 132, threads_of_multiprocessor = 2048;
 constexpr std::size_t shared_of_multiprocessor = 228 * 1024;
 
@@ -23,6 +26,16 @@ struct Allowed {
 std::map<const void*, Allowed>& allowed() {
   static std::map<const void*, Allowed> kernels;
   return kernels;
+}
+
+/// What becomes of the kernel that is the launch of a number which the environment names.
+void end_badly() {
+  static const std::size_t breaks = setting("OCTET_EMULATED_BREAKS_AT", 0),
+                           hangs = setting("OCTET_EMULATED_HANGS_AT", 0);
+  static std::atomic<std::size_t> runs = 0;
+  const std::size_t now = ++runs;
+  if (now == breaks) fault("the environment has it broken");
+  while (now == hangs) pause();
 }
 
 }  // namespace
@@ -38,7 +51,10 @@ void give(cudaStream_t stream, Grid grid, const void* kernel, std::function<void
     if (grid.cluster > 1 && (grid.blocks.x % grid.cluster != 0 || grid.cluster > most.cluster))
       return cudaErrorInvalidClusterSize;
     if (grid.shared > most.shared) return cudaErrorInvalidValue;
-    device.give(stream, [grid = std::move(grid), thread = std::move(thread)] { run(grid, thread); });
+    device.give(stream, [grid = std::move(grid), thread = std::move(thread)] {
+      end_badly();
+      run(grid, thread);
+    });
     return cudaSuccess;
   });
 }
@@ -75,15 +91,17 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
-  return cudaSuccess;
+  *count = visible_devices;
+  return visible_devices == 0 ? cudaErrorNoDevice : cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
+  *device = current_device;
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
-  return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+  if (device < 0 || device >= visible_devices) return cudaErrorInvalidDevice;
+  current_device = device;
+  return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {};
@@ -93,8 +111,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   properties->totalGlobalMem = total_memory;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int) {
-  std::snprintf(id, static_cast<std::size_t>(length), "0000:00:00.0");
+cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
+  if (device < 0 || device >= visible_devices) return cudaErrorInvalidDevice;
+  std::snprintf(id, static_cast<std::size_t>(length), "0000:%02X:00.0", static_cast<unsigned>(device));
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {

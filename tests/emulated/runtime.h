@@ -1,11 +1,22 @@
 #pragma once
 
+#include <cstdlib>
+
 #include "tests/emulated/streams.h"
 
 /// What the parts of CUDA's run time share: runtime.cpp, runtime_memory.cpp and runtime_streams.cpp.
 namespace octet::emulated {
 
-constexpr std::size_t total_memory = std::size_t{16} << 30;  ///< bytes of the device
+/// A number of the environment.
+inline std::size_t setting(const char* name, std::size_t otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
+}
+
+/// Bytes of the device; its memory is that of one process, which is all that it has.
+inline const std::size_t total_memory = setting("OCTET_EMULATED_MIB", 16 << 10) << 20;
+/// Devices that a process sees, of which it uses one.
+inline const int visible_devices = static_cast<int>(setting("OCTET_EMULATED_DEVICES", 1));
 
 /// A call, f(device, lock): one at a time, not on a device that is broken; the error is remembered.
 template <typename F>

@@ -30,7 +30,8 @@ inline std::map<std::string, std::string> tensors_of(const std::string& director
   for (const checkpoint::StoredTensor& t : manifest.tensors) {
     std::string& bytes = tensors[t.name];
     bytes.resize(static_cast<std::size_t>(t.shape.elements() * size_of(t.dtype)));
-    wanted.push_back({.tensor = t.name, .box = {.offset = {}, .extent = t.shape}, .data = bytes.data()});
+    wanted.push_back(
+        {.tensor = t.name, .box = {.offset = {}, .extent = t.shape}, .data = bytes.data(), .dtype = t.dtype});
   }
   checkpoint::read_pieces(directory, manifest, wanted);
   return tensors;

@@ -1,0 +1,43 @@
+// octet-evaluate, octet generate and octet-commbench on the emulated GPU: the numbers and the text of the CPU.
+#include "tests/jobs/job.h"
+
+namespace octet::test {
+namespace {
+
+double loss_on(const char* device, const std::string& precision) {
+  const std::string folder = fmt::format("evaluated/{}-{}", device, precision);
+  const CommandResult r =
+      in_workplace(octet_evaluate + saved_run().directory + " --device " + device + " --precision " + precision +
+                   " --text held-out.txt --row-tokens 256 --output " + folder);
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  return nlohmann::json::parse(read_bytes(workplace() / (folder + "/results.json")))["results"]["text"]["loss"];
+}
+
+TEST(EvaluationOnTheGpu, HasTheLossOfTheCpu) {
+  write_bytes(workplace() / "held-out.txt", simple_text().substr(0, 500));
+  for (const auto& [precision, tolerance] : {std::pair{"fp32", 1e-4}, {"bf16", 1e-2}, {"float8", 1e-2}}) {
+    const double cpu = loss_on("cpu", precision);
+    EXPECT_NEAR(loss_on("cuda", precision), cpu, cpu * tolerance) << precision;
+  }
+}
+
+TEST(EvaluationOnTheGpu, WritesTheTextOfTheCpu) {
+  const std::string generate =
+      octet_tool + "generate " + saved_run().directory + " --precision fp32 --prompt 'the water' --tokens 12 --device ";
+  const CommandResult cpu = in_workplace(generate + "cpu"), gpu = in_workplace(generate + "cuda");
+  EXPECT_EQ(gpu.exit_code, 0) << gpu.all();
+  EXPECT_EQ(gpu.out, cpu.out);
+}
+
+TEST(CommbenchOnTheGpu, FindsEveryByteWhereItBelongs) {
+  setenv("OCTET_EMULATED_DEVICES", "2", 1);
+  const CommandResult r = in_workplace("mpiexec -n 2 " OCTET_BIN_DIR
+                                       "/octet-commbench --device cuda --sweep --max 64K --factor 16 --row-seconds "
+                                       "0.05 --timeout 30 --json commbench.json");
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  EXPECT_EQ(nlohmann::json::parse(read_bytes(workplace() / "commbench.json"))["provenance"]["backend"], "NCCL");
+  EXPECT_HAS(r.out, "# Out of bounds values : 0 OK");
+}
+
+}  // namespace
+}  // namespace octet::test

@@ -1,0 +1,149 @@
+// octet-train on the emulated GPU, from its start to its exit code: runs that train, save, go on, stop and are refused,
+// held against the same runs on the CPU.
+#include "tests/jobs/endless_run.h"
+#include "tests/jobs/saved.h"
+
+namespace octet::test {
+namespace {
+
+const std::string on_gpu = "--device cuda ";
+const std::string four_steps = "--train.steps 4 ";
+const std::string small = "--train.global_batch 4 --train.micro_batch 1 --train.validation_batches 1 ";
+const std::string never_due = "--checkpoint.interval 1000000 ";  // so that the last step's is the only one
+
+/// Each rank has a GPU of its own.
+void have_gpus(int ranks) {
+  setenv("OCTET_EMULATED_DEVICES", std::to_string(ranks).c_str(), 1);
+}
+
+/// As far from the CPU's as jobs/gpu/check.sh allows.
+void expect_losses_of_the_cpu(const TrainedRun& run, int ranks, const std::string& options, double tolerance) {
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  const TrainedRun& cpu = finished(ranks, options);
+  EXPECT_LT(distance(run.losses(), cpu.losses()), tolerance);
+  EXPECT_LT(distance(run.losses("validation_loss"), cpu.losses("validation_loss")), tolerance);
+}
+
+struct Case {
+  const char* name;
+  int ranks;
+  std::string options;
+  double tolerance = 1e-2;
+};
+
+class RunOnTheGpu : public testing::TestWithParam<Case> {};
+
+TEST_P(RunOnTheGpu, HasTheLossesOfTheCpuAndThePlannedMemory) {
+  const auto& [name, ranks, options, tolerance] = GetParam();
+  have_gpus(ranks);
+  const TrainedRun run = train(ranks, on_gpu + small + four_steps + options);
+  expect_losses_of_the_cpu(run, ranks, small + four_steps + options, tolerance);
+  expect_whole_until(run, 4);
+  EXPECT_EQ(run.status()["state"], "finished");
+  // "  total   PLANNED   PEAK", in MiB
+  const std::string& said = run.result.err;
+  const std::size_t table = said.find("memory after the first step:");
+  ASSERT_NE(table, std::string::npos) << said;
+  double planned = 0, peak = 1;
+  ASSERT_EQ(std::sscanf(said.c_str() + said.find("  total", table), " total %lf %lf", &planned, &peak), 2) << said;
+  EXPECT_EQ(planned, peak) << said;
+}
+
+INSTANTIATE_TEST_SUITE_P(Runs, RunOnTheGpu,
+                         testing::Values(Case{"fp32", 1, "--precision fp32", 1e-4}, Case{"bf16", 1, "--precision bf16"},
+                                         Case{"float8", 1, "--precision float8 --data.document_mask true"},
+                                         Case{"fsdp", 2, "--precision float8"},
+                                         Case{"tp", 2, "--precision fp32 --parallel.tp 2", 1e-4},
+                                         Case{"pipeline", 2, "--precision fp32 --parallel.pp 2", 1e-4}),
+                         [](const auto& one) { return std::string(one.param.name); });
+
+/// On 1 rank and on 2, of which each has saved its part from the memory of its GPU.
+TEST(RunOnTheGpu, GoesOnToTheSameBits) {
+  for (const int ranks : {1, 2}) {
+    SCOPED_TRACE(ranks);
+    have_gpus(ranks);
+    const std::string same = on_gpu + small + never_due + "--precision float8 --float8.recipe delayed ";
+    const TrainedRun first = train(ranks, same + "--train.steps 2");
+    ASSERT_EQ(first.result.exit_code, 0) << first.result.all();
+    const TrainedRun resumed = train_in(first.directory, ranks, same + four_steps + "--checkpoint.resume must");
+    ASSERT_EQ(resumed.result.exit_code, 0) << resumed.result.all();
+    const TrainedRun whole = train(ranks, same + four_steps);
+    expect_whole_until(resumed, 4);
+    EXPECT_EQ(resumed.losses(), whole.losses());
+    EXPECT_EQ(resumed.losses("grad_norm"), whole.losses("grad_norm"));
+    EXPECT_EQ(resumed.losses("validation_loss").back(), whole.losses("validation_loss").back());
+    expect_same_tensors(checkpoints_of(resumed).front(), checkpoints_of(whole).front());
+  }
+}
+
+/// In float8, where transposed weights are kept on one GPU, let go on two, and not there on the CPU.
+TEST(RunOnTheGpu, GoesOnElsewhere) {
+  struct Part {
+    int ranks;
+    std::string device;
+  };
+  const std::string same = small + never_due + "--precision float8 ";
+  for (const auto& [before, after] : {std::pair<Part, Part>{{1, ""}, {2, on_gpu}}, {{2, on_gpu}, {1, on_gpu}}}) {
+    SCOPED_TRACE(fmt::format("{} {} -> {} {}", before.ranks, before.device, after.ranks, after.device));
+    have_gpus(2);
+    const TrainedRun first = train(before.ranks, same + before.device + "--train.steps 2");
+    ASSERT_EQ(first.result.exit_code, 0) << first.result.all();
+    const TrainedRun run = train_in(first.directory, after.ranks, same + after.device + four_steps);
+    expect_whole_until(run, 4);
+    ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+    EXPECT_LT(distance(run.losses(), finished(1, small + four_steps + "--precision float8").losses()), 1e-2);
+  }
+}
+
+TEST(RunOnTheGpu, StopsWhenItIsAskedTo) {
+  have_gpus(2);
+  EndlessRun endless(on_gpu + small + never_due + "--precision bf16");
+  const TrainedRun& run = endless.end_by(SIGUSR1, "1");
+  ASSERT_EQ(run.result.exit_code, 75) << run.result.all();
+  EXPECT_EQ(run.status()["state"], "stopped");
+  EXPECT_EQ(run.status()["reason"], "SIGUSR1");
+  const std::int64_t step = run.status()["step"];
+  EXPECT_EQ(steps_of(run), std::vector<std::int64_t>{step});
+  expect_whole_until(run, step);
+}
+
+/// Of two ranks, one's GPU breaks, or hangs; the other one loses it and ends too.
+TEST(RunOnTheGpu, EndsWithAGpuThatBreaksOrHangs) {
+  have_gpus(2);
+  struct End {
+    const char *setting, *reason;
+    int exit_code;
+  };
+  for (const auto& [setting, reason, exit_code] :
+       {End{"OCTET_EMULATED_BREAKS_AT=300", "CUDA: ", 70},
+        {"OCTET_EMULATED_HANGS_AT=500", "has not completed within 3 s in phase step (comm.timeout_seconds)", 71}}) {
+    SCOPED_TRACE(setting);
+    const std::string directory = new_run_directory();
+    const std::string rank = fmt::format("{} run.yaml --run.dir {} --train.steps 1000 --comm.timeout_seconds 3 {}{}",
+                                         octet_train, directory, on_gpu, small);
+    const TrainedRun run{in_workplace(fmt::format("mpiexec -n 1 {} : -n 1 env {} {}", rank, setting, rank)), directory};
+    EXPECT_EQ(run.result.exit_code, exit_code) << run.result.all();
+    EXPECT_EQ(run.status()["state"], "failed");
+    EXPECT_EQ(run.status()["exit_code"], exit_code);
+    EXPECT_HAS(run.status()["reason"].get<std::string>(), reason);
+  }
+}
+
+TEST(RunOnTheGpu, IsRefusedWhereTheDeviceIsTooSmall) {
+  have_gpus(1);
+  const TrainedRun run{in_workplace("env OCTET_EMULATED_MIB=1030 " + launched(1, "run.yaml --run.dir small " + on_gpu)),
+                       "small"};
+  EXPECT_EQ(run.result.exit_code, 64);
+  EXPECT_HAS(run.result.err, "this run needs ");
+  EXPECT_HAS(run.result.err, " and the device has 6.0 MiB free; use more ranks");
+}
+
+TEST(RunOnTheGpu, IsRefusedWithMoreRanksThanGpus) {
+  have_gpus(1);
+  const TrainedRun run = train(2, on_gpu + small + four_steps);
+  EXPECT_EQ(run.result.exit_code, 64) << run.result.all();
+  EXPECT_HAS(run.result.err, "cuda device 1: this process sees 1 device(s); start one rank per GPU");
+}
+
+}  // namespace
+}  // namespace octet::test
