@@ -1,17 +1,9 @@
 #pragma once
 
-#include <cstdlib>
-
 #include "tests/emulated/streams.h"
 
 /// What the parts of CUDA's run time share: runtime.cpp, runtime_memory.cpp and runtime_streams.cpp.
 namespace octet::emulated {
-
-/// A number of the environment.
-inline std::size_t setting(const char* name, std::size_t otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
 
 /// Bytes of the device; its memory is that of one process, which is all that it has.
 inline const std::size_t total_memory = setting("OCTET_EMULATED_MIB", 16 << 10) << 20;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -19,6 +20,12 @@
 /// on an early one. A graph's work is done in the order in which it was captured. The handles of CUDA's interface are
 /// pointers to these.
 namespace octet::emulated {
+
+/// A number of the environment.
+inline std::size_t setting(const char* name, std::size_t otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
+}
 
 using Work = std::function<void()>;
 using Lock = std::unique_lock<std::mutex>;
@@ -98,7 +105,7 @@ class Device {
   std::condition_variable changed_;
   std::vector<std::shared_ptr<Stream>> streams_;
   std::shared_ptr<Stream> standard_;
-  std::minstd_rand drawn_;
+  std::minstd_rand drawn_{static_cast<unsigned>(setting("OCTET_EMULATED_SEED", 1))};
 };
 
 }  // namespace octet::emulated
