@@ -121,7 +121,7 @@ void await(const Event& event, const OperationScope& operation) {
   while (!event.complete()) {
     sched_yield();
     poll_in_flight();
-    operation.check_deadline();
+    operation.check_deadline("the device hangs, or another rank has ended, hangs, or makes other calls");
   }
 }
 

@@ -112,15 +112,15 @@ TEST(RunOnTheGpu, EndsWithAGpuThatBreaksOrHangs) {
   have_gpus(2);
   struct End {
     const char *setting, *reason;
-    int exit_code;
+    int exit_code, timeout;
   };
-  for (const auto& [setting, reason, exit_code] :
-       {End{"OCTET_EMULATED_BREAKS_AT=300", "CUDA: ", 70},
-        {"OCTET_EMULATED_HANGS_AT=500", "has not completed within 3 s in phase step (comm.timeout_seconds)", 71}}) {
+  for (const auto& [setting, reason, exit_code, timeout] :
+       {End{"OCTET_EMULATED_BREAKS_AT=300", "CUDA: ", 70, 60},
+        {"OCTET_EMULATED_HANGS_AT=500", "has not completed within 3 s in phase step (comm.timeout_seconds)", 71, 3}}) {
     SCOPED_TRACE(setting);
     const std::string directory = new_run_directory();
-    const std::string rank = fmt::format("{} run.yaml --run.dir {} --train.steps 1000 --comm.timeout_seconds 3 {}{}",
-                                         octet_train, directory, on_gpu, small);
+    const std::string rank = fmt::format("{} run.yaml --run.dir {} --train.steps 1000 --comm.timeout_seconds {} {}{}",
+                                         octet_train, directory, timeout, on_gpu, small);
     const TrainedRun run{in_workplace(fmt::format("mpiexec -n 1 {} : -n 1 env {} {}", rank, setting, rank)), directory};
     EXPECT_EQ(run.result.exit_code, exit_code) << run.result.all();
     EXPECT_EQ(run.status()["state"], "failed");
