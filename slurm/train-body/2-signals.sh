@@ -1,7 +1,13 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # a part of a script: the others read and set what it does not
 # --- signals. A trap runs when the program in front has ended, so srun is waited for in the background.
 terminated='' time_over='' ranks='' reminder=''
-trap 'terminated=--terminated' TERM
+# Slurm kills script and ranks KillWait after it has told them to end: what is known by then is noted at once, since a
+# run that still starts can say nothing itself (src/owner/told_to_end.h).
+note_termination() {
+  { TZ=UTC0 printf '%(%FT%TZ)T %s\n' -1 "${SLURM_RESTART_COUNT:-0}" >"$work/told-to-end"; } 2>/dev/null || return 0
+  slurm scontrol show job "$SLURM_JOB_ID" >>"$work/told-to-end" 2>/dev/null &
+}
+trap 'terminated=--terminated; note_termination' TERM
 # Before the time limit, to this script alone: the ranks save and stop at the next step boundary. Their srun passes the
 # signal on to them without asking Slurm's controller. They are told more than once: a step that is about to start does
 # not hear the first time.

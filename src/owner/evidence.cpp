@@ -13,6 +13,7 @@
 #include "src/cluster/slurm_job.h"
 #include "src/owner/owner_file.h"
 #include "src/owner/process.h"
+#include "src/owner/told_to_end.h"
 
 namespace octet {
 namespace {
@@ -89,11 +90,20 @@ OwnerStanding examine(const OwnerRecord& owner, const std::string& file, const J
 std::optional<OwnerStanding> ask_owner(const std::string& run_dir) {
   const auto owner = read_owner(run_dir);
   if (!owner) return std::nullopt;
-  return examine(*owner, owner_path(run_dir), {});
+  OwnerStanding standing = examine(*owner, owner_path(run_dir), {});
+  if (standing.gone()) standing.told = told_to_end(run_dir, owner->job.id);
+  return standing;
 }
 
 RunStatus believed(RunStatus status, const std::optional<OwnerStanding>& owner) {
-  if (status.state != "running" || !owner || !owner->gone()) return status;
+  if (!owner || !owner->gone()) return status;
+  const bool is_running = status.state == "running", is_before = status.time < owner->owner.since;
+  if (owner->told && !owner->owner.released && (is_running || is_before)) {
+    status.state = "stopped";
+    status.reason = killed_unsaved(*owner->told, status.checkpoint);
+    return status;
+  }
+  if (!is_running) return status;
   status.state = "lost";
   status.reason = fmt::format("it could not say why it ended: {}: {}", describe(owner->owner), text_of(owner->state));
   return status;

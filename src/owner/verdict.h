@@ -30,6 +30,7 @@ struct OwnerStanding {
   OwnerRecord owner{};
   OwnerState state = OwnerState::at_work;
   std::optional<double> age_seconds{};  ///< as OwnerEvidence has it
+  std::optional<std::string> told{};    ///< of one that is gone: who told its job to end (told_to_end.h)
 
   bool gone() const { return state != OwnerState::at_work; }
 };

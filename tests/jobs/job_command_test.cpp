@@ -157,6 +157,24 @@ TEST_F(TwoJobs, EachEndsItsOwnLaunchForItsOwnReason) {
   EXPECT_HAS(launch(1), "\"action\":\"restart\"");
 }
 
+/// Slurm killed script and ranks while the run started; the script had noted that it was told to end.
+TEST_F(JobCommand, TheNextOneEndsALaunchThatWasCancelled) {
+  for (const bool told : {false, true}) {
+    before();
+    write_status(workplace() / (run_ + "/status.json"), {.state = "running", .reason = ""});
+    fs::create_directories(workplace() / (run_ + "/job/7"));
+    if (told) write_bytes(workplace() / (run_ + "/job/7/told-to-end"), "2026-11-28T18:03:22Z 0\nJobState=COMPLETING\n");
+    EXPECT_HAS(before(), "action=launch");
+    const auto status = read_status(workplace() / (run_ + "/status.json"));
+    EXPECT_EQ(status->state, told ? "stopped" : "failed");
+    EXPECT_EQ(status->exit_code, told ? 143 : 71);
+    const std::string launch = read_bytes(workplace() / (run_ + "/job/launches.jsonl"));
+    EXPECT_HAS(launch, told ? "\"reason\":\"job 7 was cancelled at 2026-11-28T18:03:22Z; its ranks were killed before "
+                            : "\"reason\":\"no rank could say why: rank 0 was killed, or its node was lost\"");
+    EXPECT_HAS(launch, told ? "\"exit_code\":143,\"action\":\"stop\"" : "\"exit_code\":71,\"action\":\"restart\"");
+  }
+}
+
 TEST_F(TwoJobs, TheRefusedOneLeavesTheStatusAloneWhenTheOtherHasEnded) {
   own({.name = "first", .generation = 1, .released = true, .host = "elsewhere", .job = {.id = "7"}});
   write_status(workplace() / (run_ + "/status.json"), {.state = "running", .reason = ""});

@@ -40,22 +40,47 @@ TEST(StoppingWithCheckpoints, BySignals) {
   }
 }
 
-/// The run reads its configuration from a pipe, so that it is in its start for as long as nobody writes there; who
-/// writes can open the pipe when the run has, which is behind what hears signals.
+/// A start in that directory that gets the signal before its first step. The run reads its configuration from a pipe,
+/// so that it is in its start for as long as nobody writes there; who writes can open the pipe when the run has, which
+/// is behind what hears signals.
+TrainedRun told_while_it_starts(const std::string& directory, const std::string& signal) {
+  const std::string command = fmt::format(
+      "sh -c 'mkfifo slow.yaml; {} slow.yaml --run.dir {} --train.steps 1000000 {} & {{ kill -{} $!; "
+      "cat run.yaml; }} > slow.yaml; wait $!; code=$?; rm slow.yaml; exit $code'",
+      octet_train, directory, saved_when_stopped, signal);
+  return {in_workplace(command, 60), directory};
+}
+
+/// One that is told to end takes no step; one whose time is over does, so that it comes on.
 TEST(StoppingWithCheckpoints, BySignalsThatComeWhileItStarts) {
-  for (const auto& [signal, name] :
-       std::vector<std::pair<std::string, std::string>>{{"TERM", "SIGTERM"}, {"USR1", "SIGUSR1"}, {"INT", "SIGINT"}}) {
-    SCOPED_TRACE(name);
-    const std::string directory = new_run_directory();
-    const std::string command = fmt::format(
-        "sh -c 'mkfifo slow.yaml; {} slow.yaml --run.dir {} --train.steps 1000000 {} & {{ kill -{} $!; "
-        "cat run.yaml; }} > slow.yaml; wait $!; code=$?; rm slow.yaml; exit $code'",
-        octet_train, directory, saved_when_stopped, signal);
-    const TrainedRun run{in_workplace(command, 60), directory};
-    EXPECT_EQ(run.result.exit_code, 75) << run.result.all();
-    EXPECT_EQ(run.status()["reason"], name);
-    EXPECT_EQ(steps_of(run), std::vector<std::int64_t>{1});
+  struct Case {
+    std::string signal;
+    int exit_code, steps;
+  };
+  for (const auto& [signal, exit_code, steps] : {Case{"TERM", 143, 0}, Case{"USR1", 75, 1}, Case{"INT", 130, 0}}) {
+    SCOPED_TRACE(signal);
+    const TrainedRun run = told_while_it_starts(new_run_directory(), signal);
+    EXPECT_EQ(run.result.exit_code, exit_code) << run.result.all();
+    EXPECT_EQ(run.status()["state"], "stopped");
+    EXPECT_EQ(run.status()["reason"], "SIG" + signal);
+    EXPECT_EQ(run.status()["step"], steps);
+    EXPECT_EQ(run.status().contains("checkpoint"), steps == 1);
+    const TrainedRun next = train_in(run.directory, 2, saved_when_stopped + " --train.steps 3");
+    EXPECT_EQ(next.result.exit_code, 0) << next.result.all();
+    expect_whole_until(next, 3);
   }
+}
+
+TEST(StoppingWithCheckpoints, BeforeTheFirstStepBehindACheckpoint) {
+  const std::string directory = new_run_directory();
+  ASSERT_EQ(train_in(directory, 2, saved_when_stopped + " --train.steps 3").result.exit_code, 0);
+  const TrainedRun run = told_while_it_starts(directory, "TERM");
+  EXPECT_EQ(run.result.exit_code, 75) << run.result.all();
+  EXPECT_EQ(run.status()["state"], "stopped");
+  EXPECT_EQ(run.status()["step"], 3);
+  EXPECT_EQ(run.status()["checkpoint"], "checkpoints/step-000003");
+  EXPECT_EQ(steps_of(run), std::vector<std::int64_t>{3});
+  expect_whole_until(run, 3);
 }
 
 TEST(StoppingWithCheckpoints, ByAFileInTheRunDirectory) {

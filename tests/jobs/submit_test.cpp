@@ -377,6 +377,9 @@ TEST_F(Submit, StatusCancelAndLogs) {
   for (const char* part : {"jobs     101,102", "status   none yet", "metrics  none yet", "log      none yet"}) {
     expect_in(part, fresh.out);
   }
+  std::filesystem::create_directories(file("job/101"));
+  write_bytes(file("job/101/told-to-end"), "2026-11-28T18:03:22Z 0\nJobState=CANCELLED\n");
+  expect_in("status   none yet: job 101 was cancelled at 2026-11-28T18:03:22Z\n", submit("status " + directory).out);
 
   const std::string name = name_of("101");
   write_bytes(fake / "queue", fmt::format("101|RUNNING, 1:00 of 30:00, 2 nodes v[1-2]|{0}|{1}/job.sh\n"

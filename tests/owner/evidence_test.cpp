@@ -144,5 +144,32 @@ TEST_F(Evidence, OfADirectory) {
   EXPECT_THROW(ask_owner(folder_.path()), Error);
 }
 
+TEST_F(Evidence, WhoToldTheJobOfAnOwnerThatIsGoneToEnd) {
+  OwnerRecord owner = record_of(getpid());
+  owner.job.id = "12";
+  write_bytes(file_, to_json(owner));
+  const std::string folder = folder_ / "job/12", note = folder + "/told-to-end";
+  std::filesystem::create_directories(folder);
+  write_bytes(note, "2026-11-28T18:03:22Z 1\n");
+  EXPECT_EQ(ask_owner(folder_.path())->told, std::nullopt) << "it still lives";
+  owner.start_ticks -= 1;
+  write_bytes(file_, to_json(owner));
+  EXPECT_EQ(ask_owner(folder_.path())->told, "job 12 was told to end (Slurm did not say why) at 2026-11-28T18:03:22Z");
+  for (const auto& [shown, befell] : std::vector<std::pair<std::string, std::string>>{
+           {"JobState=COMPLETING Restarts=1 RunTime=00:00:07 TimeLimit=00:30:00", "was cancelled"},
+           {"JobState=COMPLETING Restarts=2 RunTime=00:00:07 TimeLimit=00:30:00", "was put back into the queue"},
+           {"JobState=COMPLETING RunTime=00:30:02 TimeLimit=00:30:00", "reached its time limit"},
+           {"JobState=RUNNING PreemptTime=2026-11-28T18:03:20 Restarts=1", "was preempted"},
+           {"JobState=NODE_FAIL Reason=NodeDown", "lost a node, and was ended by Slurm"}}) {
+    write_bytes(note, "2026-11-28T18:03:22Z 1\nJobId=12 JobName=a\n   " + shown + "\n");
+    EXPECT_EQ(ask_owner(folder_.path())->told, "job 12 " + befell + " at 2026-11-28T18:03:22Z");
+  }
+  write_bytes(note, "");  // on a full disk
+  EXPECT_EQ(ask_owner(folder_.path())->told, "job 12 was told to end (Slurm did not say why)");
+  owner.job.id = "../12";
+  write_bytes(file_, to_json(owner));
+  EXPECT_EQ(ask_owner(folder_.path())->told, std::nullopt);
+}
+
 }  // namespace
 }  // namespace octet

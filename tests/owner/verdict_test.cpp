@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "src/owner/evidence.h"
+#include "src/owner/told_to_end.h"
 
 namespace octet {
 namespace {
@@ -90,6 +91,25 @@ TEST(Believed, ARunThatWasKilledIsLostAndOthersAreAsTheySay) {
   EXPECT_EQ(believed(running, at_work).state, "running");
   EXPECT_EQ(believed(running, std::nullopt).state, "running");
   EXPECT_EQ(believed(failed, gone).reason, "NaN");
+}
+
+TEST(Believed, ARunWhoseJobWasToldToEndIsStoppedWhereItSaysNothingItself) {
+  OwnerStanding told{{.host = "n1", .pid = 5, .since = "2026-11-22T10:00:00Z"}, OwnerState::no_process};
+  told.told = "job 7 was cancelled at 2026-11-22T10:00:05Z";
+  const RunStatus running{.state = "running", .reason = "", .step = 3, .time = "2026-11-22T10:00:02Z"};
+  const RunStatus stopped = believed(running, told);
+  EXPECT_EQ(stopped.state, "stopped");
+  EXPECT_EQ(stopped.step, 3);
+  EXPECT_TRUE(stopped.reason.starts_with(*told.told + "; its ranks were killed before they could save anything ("))
+      << stopped.reason;
+  const RunStatus of_an_earlier_start{
+      .state = "failed", .reason = "NaN", .checkpoint = "/r/checkpoints/step-000007", .time = "2026-11-22T09:59:00Z"};
+  EXPECT_EQ(believed(of_an_earlier_start, told).reason, killed_unsaved(*told.told, of_an_earlier_start.checkpoint));
+  EXPECT_NE(killed_unsaved(*told.told, of_an_earlier_start.checkpoint), killed_unsaved(*told.told, ""));
+  const RunStatus saved{.state = "stopped", .reason = "SIGTERM", .time = "2026-11-22T10:00:07Z"};
+  EXPECT_EQ(believed(saved, told).reason, "SIGTERM") << "it could say so itself";
+  told.owner.released = true;
+  EXPECT_EQ(believed(of_an_earlier_start, told).reason, "NaN") << "it was not killed";
 }
 
 }  // namespace

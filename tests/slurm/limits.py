@@ -1,6 +1,7 @@
 """Time limits, and what Slurm takes back."""
+import pathlib
 
-from harness import BIN, Run, expect, output_of, same_bits, scenario, until
+from harness import BIN, STOP_AT, Run, expect, output_of, same_bits, scenario, until
 
 
 @scenario
@@ -52,3 +53,52 @@ def a_signal_before_the_ranks_start_is_no_failed_launch(folder):
     run.expect_finished()
     expect(run.actions() == ["requeue", "finish"], f"{run.launches()}\n{run.log()}")
     expect(run.launches()[0]["reason"] == "SIGUSR1", f"{run.launches()}")
+
+
+def submit_slow_start(run, how):
+    """Its ranks open the data as `how` says (tests/jobs/stop_at.cpp); returns when the run is there. A job that octet submit
+    sends later has the usual ranks."""
+    train = run.folder / "slow-train"
+    train.write_text(f'#!/bin/bash\nexec env LD_PRELOAD={STOP_AT} OCTET_STOP_FILE=tokens.idx OCTET_STOP_AT={how} {BIN}/octet-train "$@"\n')
+    train.chmod(0o755)
+    run.submit_changed(2, {r"^octet_train=.*$": f"octet_train={train}"})
+    until("a run that owns its directory", (run.dir / "owner.json").exists, 60)
+
+
+@scenario
+def a_job_that_is_cancelled_while_its_run_starts_ends_without_a_step(folder):
+    """Rank 1 stands still until Slurm lets it go on, as it does with all that it tells to end."""
+    run = Run(folder, "cancelled-starting", 30)
+    submit_slow_start(run, "open")
+    until("rank 1 stands still", lambda: any(
+        rank == 1 and pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("T")
+        for (_, rank), pid in run.ranks().items()), 60)
+    output_of("scancel", *run.jobs)
+    run.wait_for_end()
+    status = run.status()
+    expect(status.get("state") == "stopped" and status["step"] == 0 and "cancelled" in status["reason"], f"{status}\n{run.log()}")
+    (launch,) = run.launches()
+    expect((launch["action"], launch["reason"], launch["exit_code"]) == ("stop", "SIGTERM", 143), f"{launch}\n{run.log()}")
+    run.submit(2, what=run.dir)
+    run.wait_for_end()
+    run.expect_finished()
+
+
+@scenario
+def a_job_that_is_cancelled_while_its_run_hangs_is_no_lost_one(folder):
+    """Slurm kills its script with it; the next one ends its launch."""
+    run = Run(folder, "cancelled-hanging", 30)
+    submit_slow_start(run, "open_hangs")
+    (job,) = run.jobs
+    output_of("scancel", job)
+    run.wait_for_end()
+    expect(run.launches()[0]["ended"] == "", f"it could say how it ended\n{run.log()}")
+    told = f"job {job} was cancelled at "
+    text = output_of(BIN / "octet", "submit", "status", run.dir)
+    expect(told in text and " lost at step " not in text, text)
+    run.submit(2, what=run.dir)
+    run.wait_for_end()
+    run.expect_finished()
+    launch = run.launches()[0]
+    expect(launch["state"] == "stopped" and launch["action"] == "stop" and launch["ended"], f"{launch}")
+    expect(launch["reason"].startswith(told) and "killed before they could save anything" in launch["reason"], f"{launch}")

@@ -17,6 +17,7 @@
 #include "src/cluster/slurm_job.h"
 #include "src/cluster/slurm_topology.h"
 #include "src/owner/evidence.h"
+#include "src/owner/told_to_end.h"
 
 namespace octet {
 namespace po = boost::program_options;
@@ -88,7 +89,7 @@ int before(const po::variables_map& values) {
   LaunchLog log(text("run-dir"));
   if (LaunchRecord* lost = lost_launch(log, text("job"))) {
     end_launch(*lost, text("run-dir"), "", "");
-    lost->action = "restart";
+    lost->action = name_of(told_to_end(text("run-dir"), lost->launch.job) ? JobAction::stop : JobAction::restart);
   }
   leave_out_hosts(facts, log.left_out(text("job")));
   facts.fruitless = log.fruitless();

@@ -10,6 +10,7 @@
 #include "src/cluster/host_list.h"
 #include "src/metrics/status.h"
 #include "src/owner/owner_file.h"
+#include "src/owner/told_to_end.h"
 
 namespace octet {
 namespace {
@@ -71,10 +72,17 @@ RunStatus completed(RunStatus status, const std::string& run_dir, const std::str
                     const std::string& launcher_code, const std::string& said) {
   status.state = "failed";
   status.exit_code = static_cast<int>(ExitCode::lost_peer);
-  status.reason = "no rank could say why: rank 0 was killed, or its node was lost";
+  constexpr const char* no_words = "no rank could say why: rank 0 was killed, or its node was lost";
+  status.reason = no_words;
   if (!launcher_code.empty()) status.reason += fmt::format(" (the launcher ended with {})", launcher_code);
   status.reason += last_words(said);
   read_failure(run_dir, job, status);
+  if (const auto told = told_to_end(run_dir, job)) {
+    const std::string after_it = status.reason == no_words ? "" : "; " + status.reason;
+    status.state = "stopped";
+    status.exit_code = static_cast<int>(status.checkpoint.empty() ? ExitCode::terminated : ExitCode::resumable);
+    status.reason = killed_unsaved(*told, status.checkpoint) + after_it;
+  }
   return status;
 }
 

@@ -15,9 +15,9 @@ LaunchRecord begin_launch(const std::string& run_dir, const std::string& job, co
 LaunchRecord not_begun(const std::string& run_dir, const std::string& job, const JobDecision& decision);
 
 /// How the launch has ended, from status.json. Where the run did not write it (it was killed, or failed before it knew
-/// its directory), the reason is that of RUN/job/failure-JOB.txt (src/comm/failure.h), else that no rank left one, and
-/// status.json is completed. `launcher_code`: no evidence, but told. `said`: a file of what the launcher and
-/// the ranks said.
+/// its directory), the reason is that of RUN/job/failure-JOB.txt (src/comm/failure.h), else that no rank left one,
+/// behind that the job was told to end, if it was (src/owner/told_to_end.h), and status.json is completed.
+/// `launcher_code`: no evidence, but told. `said`: a file of what the launcher and the ranks said.
 void end_launch(LaunchRecord& record, const std::string& run_dir, const std::string& launcher_code,
                 const std::string& said);
 

@@ -21,6 +21,7 @@
 #include "src/metrics/status.h"
 #include "src/metrics/step_metrics.h"
 #include "src/owner/evidence.h"
+#include "src/owner/told_to_end.h"
 
 namespace octet::submit {
 namespace {
@@ -146,12 +147,22 @@ void print_owner(const std::optional<OwnerStanding>& owner) {
   log::out("owner    {}{}", describe(owner->owner), heard);
 }
 
+/// ": job 7 was cancelled ..." of the owner's job, or of the newest that was told to end: a run that starts has written
+/// no status yet, and has not claimed the directory at first.
+std::string end_of_a_start(const SubmittedRun& run, const std::optional<OwnerStanding>& owner) {
+  if (owner && owner->told) return ": " + *owner->told;
+  for (auto job = run.jobs.rbegin(); job != run.jobs.rend(); ++job) {
+    if (const auto told = told_to_end(run.path, job->id)) return ": " + *told;
+  }
+  return "";
+}
+
 /// The status is written when a run begins, saves and ends; while it trains its metrics know of later steps.
 void print_status(const SubmittedRun& run, const nlohmann::json& metrics) {
   const auto owner = ask_owner(run.path);
   print_owner(owner);
   auto status = read_status(run.path + "/status.json");
-  if (!status) return log::out("status   none yet");
+  if (!status) return log::out("status   none yet{}", end_of_a_start(run, owner));
   status = believed(*std::move(status), owner);
   if (metrics.is_object()) status->step = std::max(status->step, metrics["step"].get<std::int64_t>());
   log::out("status   {} at step {} of {}{}, restarts {}, {}", status->state, status->step, status->steps,

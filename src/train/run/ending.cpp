@@ -25,6 +25,10 @@ std::string first_of(const std::vector<TensorChecks::Finding>& findings) {
 
 }  // namespace
 
+Ending stopped_by(StopReason stop) {
+  return {.state = "stopped", .reason = std::string(name_of(stop)), .exit_code = exit_code_unsaved(stop), .stop = stop};
+}
+
 std::optional<Ending> ending_of(const RunConfig& config, const Outcome& outcome, StopReason stop) {
   const std::int64_t step = outcome.result.step;
   if (outcome.result.skipped) {
@@ -47,8 +51,7 @@ std::optional<Ending> ending_of(const RunConfig& config, const Outcome& outcome,
     return Ending{.state = "finished", .reason = "all steps done", .exit_code = ExitCode::finished};
   }
   if (stop == StopReason::none) return std::nullopt;
-  return Ending{
-      .state = "stopped", .reason = std::string(name_of(stop)), .exit_code = exit_code_unsaved(stop), .stop = stop};
+  return stopped_by(stop);
 }
 
 }  // namespace octet

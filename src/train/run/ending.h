@@ -25,6 +25,9 @@ struct Ending {
   StopReason stop = StopReason::none;  ///< asked for, where that is why
 };
 
+/// The end of a run that was asked for one. The exit code is that of a run with nothing saved.
+Ending stopped_by(StopReason stop);
+
 /// Why the run ends here, if it does; the same on every rank.
 std::optional<Ending> ending_of(const RunConfig& config, const Outcome& outcome, StopReason stop);
 

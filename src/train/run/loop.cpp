@@ -6,6 +6,8 @@
 
 #include "src/base/log.h"
 #include "src/base/seconds_since.h"
+#include "src/comm/host_exchange.h"
+#include "src/comm/reductions.h"
 #include "src/comm/watchdog.h"
 #include "src/train/health/replica_check.h"
 #include "src/train/health/slow_ranks.h"
@@ -49,6 +51,7 @@ class Loop {
       write_down({.state = "finished", .reason = "all steps done", .exit_code = ExitCode::finished});
       return 0;
     }
+    if (const std::optional<int> exit_code = end_unbegun()) return *exit_code;
     parts_.trainer.clock().mark(Activity::wait);  // the run's time begins
     for (std::int64_t step = first_;; ++step) {
       const RunPhaseScope phase(done_ < first_ ? RunPhase::start : RunPhase::step);
@@ -64,6 +67,19 @@ class Loop {
   }
 
  private:
+  /// Told to end while it started, the run has nothing to save, and may have no time for a step: Slurm kills it
+  /// KillWait after a scancel. What ends a run at its time (SIGUSR1, the time limit, the file `stop`) leaves it that of
+  /// a step, so that each start comes on.
+  std::optional<int> end_unbegun() {
+    const StopReason asked = parts_.stop.reason(0);
+    const StopReason own = asked >= StopReason::terminate ? asked : StopReason::none;
+    const auto stop =
+        static_cast<StopReason>(largest(static_cast<int>(own), reductions::requests(parts_.environment.control)));
+    if (stop == StopReason::none) return std::nullopt;
+    parts_.checkpoints.finish_pending();
+    return leave(stopped_by(stop));
+  }
+
   bool is_last(std::int64_t step) const { return step == parts_.config.train.steps; }
   bool validates(std::int64_t step) const {
     return parts_.trainer.has_validation() && (is_last(step) || is_due(parts_.config.train.validate_every, step));
@@ -157,7 +173,7 @@ class Loop {
     checkpoint_due_ = false;
   }
 
-  int end(Ending ending, const StepResult& result) {
+  int end(const Ending& ending, const StepResult& result) {
     while (parts_.trainer.under_way() > 0)
       parts_.log.add_time(parts_.trainer.collect().spent, 0);  // after one that was skipped
     const bool keeps = ending.exit_code == ExitCode::finished || ending.stop != StopReason::none;
@@ -168,7 +184,12 @@ class Loop {
     during_checkpoint(
         [&] { worth ? parts_.checkpoints.finish(done_, result.loss) : parts_.checkpoints.finish_pending(); });
     parts_.log.add_time(parts_.trainer.clock().take(), 0);
-    if (keeps) take_stop_file_away();
+    return leave(ending);
+  }
+
+  /// What was worth it is saved. Returns the exit code.
+  int leave(Ending ending) {
+    if (ending.exit_code == ExitCode::finished || ending.stop != StopReason::none) take_stop_file_away();
     if (ending.stop != StopReason::none && parts_.checkpoints.on() && !parts_.checkpoints.newest().empty()) {
       ending.exit_code = ExitCode::resumable;
     }
