@@ -144,7 +144,7 @@ TEST(MpiCommunicator, AMaximumHasTheSameBitsOnAllRanks) {
   EXPECT_TRUE(std::isnan(all[1]));
 }
 
-Environment environment(std::map<std::string, std::string> variables) {
+EnvironmentReader environment(std::map<std::string, std::string> variables) {
   return [variables = std::move(variables)](const char* name) {
     const auto found = variables.find(name);
     return found == variables.end() ? nullptr : found->second.c_str();

@@ -110,6 +110,7 @@ __device__ __forceinline__ void softmax_rows(int thread, const SharedRows& rows)
       rows.weights[r][thread % 32 + 32 * j] = score[j];
     }
     sum = warp_sum(sum);
+    __syncwarp();  // the row's largest has been read
     if (thread % 32 == 0) {
       rows.factor[r] = exp2f(rows.largest[r] - base);
       rows.total[r] = rows.total[r] * rows.factor[r] + sum;

@@ -46,7 +46,7 @@ constexpr std::array<std::pair<const char*, std::string_view>, 5> size_variables
 constexpr std::array<const char*, 2> rank_variables{"PMIX_RANK", "PALS_RANKID"};
 
 /// A task of an srun step of several tasks.
-bool is_lost_task(const Environment& environment) {
+bool is_lost_task(const EnvironmentReader& environment) {
   if (environment("SLURM_STEP_ID") == nullptr) return false;
   // In an interactive step SLURM_NTASKS is the allocation's; SLURM_STEP_NUM_TASKS is always the step's.
   const char* of_step = environment("SLURM_STEP_NUM_TASKS");
@@ -56,7 +56,7 @@ bool is_lost_task(const Environment& environment) {
 
 }  // namespace
 
-std::string launch_contradiction(int mpi_size, const Environment& environment) {
+std::string launch_contradiction(int mpi_size, const EnvironmentReader& environment) {
   if (mpi_size != 1) return "";
   const std::string advice = "this program's MPI is MPICH: start it with MPICH's mpiexec, or with srun --mpi=pmi2";
   for (const auto& [name, launcher] : size_variables) {
@@ -76,7 +76,7 @@ std::string launch_contradiction(int mpi_size, const Environment& environment) {
   return "srun started several tasks, but MPI sees one rank in each; start with srun --mpi=pmi2";
 }
 
-std::string node_name(const std::string& host, const Environment& environment) {
+std::string node_name(const std::string& host, const EnvironmentReader& environment) {
   const char* name = environment("SLURMD_NODENAME");
   const bool by_srun = environment("SLURM_STEP_ID") != nullptr && environment("MPI_LOCALNRANKS") == nullptr;
   return by_srun && name != nullptr ? name : host;

@@ -54,18 +54,18 @@ class MpiRuntime {
 int run_main(int argc, char** argv, const std::function<int(MpiRuntime&, int argc, char** argv)>& body);
 
 /// Value of an environment variable, null when it is not set (getenv, or a test's own).
-using Environment = std::function<const char*(const char* name)>;
+using EnvironmentReader = std::function<const char*(const char* name)>;
 
 /// Why this process must not train by itself although MPI found no other rank, with what to do: a launcher that speaks
 /// with another MPI's library (Open MPI's mpirun, a PMIx or PMI server, srun without the right --mpi) has started
 /// several processes, each of which would be a run of its own. Empty where nothing says so. Variables of launchers are
 /// read for this contradiction alone. Those of an allocation's shell (SLURM_NTASKS without a step) do not count, nor
 /// does one rank that MPICH's launcher asked for (PMI_SIZE=1).
-std::string launch_contradiction(int mpi_size, const Environment& environment);
+std::string launch_contradiction(int mpi_size, const EnvironmentReader& environment);
 
 /// SLURMD_NODENAME in a step of srun itself, else `host`. Under mpiexec within an allocation (MPI_LOCALNRANKS is
 /// hydra's) Slurm's variables can be those of another node.
-std::string node_name(const std::string& host, const Environment& environment);
+std::string node_name(const std::string& host, const EnvironmentReader& environment);
 
 /// The name of a node as ranks send it to each other, with zeros behind it. Linux and Slurm have names of at most 64
 /// bytes.
