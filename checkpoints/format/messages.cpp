@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "src/base/error.h"
+
 namespace octet::checkpoint {
 
 void put_extents(Packer& packer, const Shape& shape) {
@@ -12,6 +14,10 @@ void put_extents(Packer& packer, const Shape& shape) {
 
 Shape take_extents(Unpacker& unpacker, int rank) {
   if (rank == 0) return {};
+  if (rank > Shape::max_rank) {
+    throw internal_error("checkpoints", "a message between ranks has a tensor of {} dimensions, expected at most {}",
+                         rank, Shape::max_rank);
+  }
   std::array<std::int64_t, Shape::max_rank> extents{};
   for (int d = 0; d < rank; ++d) extents.at(static_cast<std::size_t>(d)) = unpacker.take<std::int64_t>();
   return make_shape(std::span(extents).first(static_cast<std::size_t>(rank)));

@@ -80,8 +80,9 @@ void warn_of_lack_of_space(const std::string& root, std::int64_t bytes, int keep
   try {
     const std::string lack = lack_of_space(root, free_bytes(root), bytes, keep_last, count_prunable(root, keep_every));
     if (!lack.empty())
-      log::warning("{}; make room, or let the run keep fewer, before a save fails{} ({})", lack, damaged_there(root),
-                   "docs/problems.md, \"The disk is full\"");
+      log::warning(
+          "{}; make room, or let the run keep fewer, before a save fails{} (docs/problems.md, \"The disk is full\")",
+          lack, damaged_there(root));
   } catch (const Error& error) {
     log::warning("{}", error.what());
   }

@@ -5,7 +5,8 @@ terminated='' time_over='' ranks='' reminder=''
 # run that still starts can say nothing itself (src/owner/told_to_end.h).
 note_termination() {
   { TZ=UTC0 printf '%(%FT%TZ)T %s\n' -1 "${SLURM_RESTART_COUNT:-0}" >"$work/told-to-end"; } 2>/dev/null || return 0
-  slurm scontrol show job "$SLURM_JOB_ID" >>"$work/told-to-end" 2>/dev/null &
+  # In a shell of its own, so that $! stays what the script has just begun.
+  (slurm scontrol show job "$SLURM_JOB_ID" >>"$work/told-to-end" 2>/dev/null &)
 }
 trap 'terminated=--terminated; note_termination' TERM
 # Before the time limit, to this script alone: the ranks save and stop at the next step boundary. Their srun passes the

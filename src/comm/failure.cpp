@@ -113,7 +113,7 @@ FailureFile::FailureFile(std::string path, std::function<bool(ExitCode)> may_wri
 
 FailureFile::~FailureFile() {
   failure_file = nullptr;
-  // The watchdog's thread may be telling it, while the main thread has woken: the process ends then.
+  // The watchdog's thread may be using this object, and ends the process when it is done: wait for that.
   while (watchdog_ends) std::this_thread::sleep_for(std::chrono::seconds(seconds_to_end));
 }
 

@@ -100,6 +100,7 @@ RunStatus believed(RunStatus status, const std::optional<OwnerStanding>& owner) 
   const bool is_running = status.state == "running", is_before = status.time < owner->owner.since;
   if (owner->told && !owner->owner.released && (is_running || is_before)) {
     status.state = "stopped";
+    status.exit_code = static_cast<int>(status.checkpoint.empty() ? ExitCode::terminated : ExitCode::resumable);
     status.reason = killed_unsaved(*owner->told, status.checkpoint);
     return status;
   }

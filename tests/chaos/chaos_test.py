@@ -90,9 +90,17 @@ class StartChecks(MadeUp):
         self.expect_fault("exit code 75, expected one of [0]", "none", 75, status=STOPPED)
         self.expect_fault("exit code 71, expected one of [0, 75]", "stop file", 71, status={**FAILED, "exit_code": 71})
         self.expect_fault("exit code 76, expected one of [0, 64, 70]", "write refused", 76, log=ERROR)
-        self.expect_fault("exit code 15, expected one of [0, 75]", "signal all", 15)
-        self.expect_fault("exit code 0, expected one of [75]", Plan("signal one", last_step=1))
+        self.expect_fault("exit code 15, expected one of [0, 75, 143]", "signal all", 15)
+        self.expect_fault("exit code 0, expected one of [75, 143]", Plan("signal one", last_step=1))
         self.expect_none(Plan("signal one", last_step=2))
+
+    def test_an_end_before_the_first_step(self):
+        unsaved = {**STOPPED, "exit_code": 143, "step": 0}
+        del unsaved["checkpoint"]
+        self.expect_none("signal all", 143, status=unsaved)
+        self.expect_fault("exit code 143, expected one of [0, 75]", "signal all", 143, status=unsaved, before={4})
+        self.expect_fault("with exit_code 143", "signal all", 143, status={**STOPPED, "exit_code": 143})
+        self.expect_fault("with exit_code 75", "signal all", 75, status={**unsaved, "exit_code": 75})
 
     def test_codes_that_are_not_octets(self):
         self.expect_none(Plan("signal all", early=True), 15)

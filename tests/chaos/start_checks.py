@@ -2,6 +2,7 @@
 returns what is wrong with an ended start, a text for each."""
 import dataclasses
 import re
+import signal
 
 from interruptions import KILLING, STOPPING, Plan
 from run_directory import Log, RunDirectory
@@ -9,7 +10,8 @@ from settings import Settings
 
 ENDED_EARLY = r"SIGTERM|SIGINT|SIGUSR1|max_wall_time|stop"  # reasons of exit code 75
 STEPS_TO_HEAR = 5  # a request that comes so many steps before the end stops the run
-DOCUMENTED = {0, 64, 70, 71, 75, 76, 77}  # of runs that save
+UNSAVED = {130, 143}  # told to end while it started, with nothing saved yet
+DOCUMENTED = {0, 64, 70, 71, 75, 76, 77} | UNSAVED  # of runs that save
 
 
 @dataclasses.dataclass
@@ -62,7 +64,9 @@ def expected_codes(ended):
         if plan.void:
             return {0}
         heard = plan.last_step is not None and ended.settings.steps - plan.last_step >= STEPS_TO_HEAR
-        return {75} if heard else {0, 75}
+        told = plan.kind in ("signal all", "signal one") and plan.number != signal.SIGUSR1
+        unsaved = {128 + plan.number} if told and not ended.before - ended.damaged else set()
+        return ({75} if heard else {0, 75}) | unsaved
     return {"write refused": {0, 64, 70}, "second start": {0, 64}}.get(plan.kind, {0})
 
 
@@ -81,8 +85,8 @@ def check_status(ended):
         yield f"exit code 0, and status.json says {status}"
     if ended.code in (0, 75) and ended.plan.kind == "signal launcher" and not ended.over:
         yield f"mpiexec ended with {ended.code} after a signal, and status.json says {status}"
-    if code == 75 and ended.state != "stopped":
-        yield f"exit code 75, and status.json says {status}"
+    if code in {75} | UNSAVED and ended.state != "stopped":
+        yield f"exit code {code}, and status.json says {status}"
     refused = ended.plan.kind == "write refused" and ended.plan.rank == 0  # which may not be able to write it
     if code in (70, 71, 76, 77) and ended.state != "failed" and not refused:
         yield f"exit code {code}, and status.json says {status}"
@@ -91,7 +95,8 @@ def check_status(ended):
     if not status or ended.state == "running":
         return
     told = status["exit_code"]
-    fitting = {"finished": {0}, "stopped": {75}, "failed": DOCUMENTED - {0, 75}}.get(ended.state, set())
+    stopped = {75} if status.get("checkpoint") else UNSAVED
+    fitting = {"finished": {0}, "stopped": stopped, "failed": DOCUMENTED - {0, 75} - UNSAVED}.get(ended.state, set())
     other = code in DOCUMENTED and code != told and ended.plan.kind != "second start" and not refused
     if told not in fitting or other:
         yield f"exit code {code}, and status.json has state {ended.state} with exit_code {told}"
@@ -106,7 +111,7 @@ def check_status(ended):
 def _check_stopped(ended, status):
     if not re.search(ENDED_EARLY, status["reason"]):
         yield f"stopped for a reason that is not documented: {status['reason']}"
-    if not status.get("checkpoint") or not (ended.directory.path / status["checkpoint"]).is_dir():
+    if status["exit_code"] == 75 and not (ended.directory.path / status.get("checkpoint", "none")).is_dir():
         yield f"stopped with 75 without a checkpoint: {status}"
 
 
@@ -177,7 +182,7 @@ def check_metrics(ended):
 def check_owner(ended):
     """One owner at a time, who lets the directory go at a clean end."""
     owner = ended.directory.owner()
-    if ended.code in (0, 75) and code_tells(ended) and not (owner or {}).get("released"):
+    if ended.code in {0, 75} | UNSAVED and code_tells(ended) and not (owner or {}).get("released"):
         yield f"it ended with {ended.code}, and owner.json is not released: {owner}"
     if not ended.second:
         return

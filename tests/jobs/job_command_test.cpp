@@ -175,6 +175,19 @@ TEST_F(JobCommand, TheNextOneEndsALaunchThatWasCancelled) {
   }
 }
 
+/// A rank that said why it ended is believed, whoever told its job to end afterwards.
+TEST_F(JobCommand, WhatARankHasSaidCountsForMoreThanACancellation) {
+  before();
+  write_status(workplace() / (run_ + "/status.json"), {.state = "running", .reason = ""});
+  fs::create_directories(workplace() / (run_ + "/job/7"));
+  write_bytes(workplace() / (run_ + "/job/7/told-to-end"), "2026-11-28T18:03:22Z 0\nJobState=COMPLETING\n");
+  write_bytes(workplace() / (run_ + "/job/failure-7.txt"), "76 rank 1 on n2: its weights differ\n");
+  before();
+  const auto status = read_status(workplace() / (run_ + "/status.json"));
+  EXPECT_EQ(status->state, "failed");
+  EXPECT_EQ(status->exit_code, 76);
+}
+
 TEST_F(TwoJobs, TheRefusedOneLeavesTheStatusAloneWhenTheOtherHasEnded) {
   own({.name = "first", .generation = 1, .released = true, .host = "elsewhere", .job = {.id = "7"}});
   write_status(workplace() / (run_ + "/status.json"), {.state = "running", .reason = ""});

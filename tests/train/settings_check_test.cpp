@@ -87,7 +87,7 @@ TEST(Settings, ChangesOfTheDataCanBeAllowedForWhatIsToCome) {
   RunConfig now = before;
   now.data.changes = {{.step = 50, .weights = {1}}};
   EXPECT_HAS(error_of([&] { check(stored_yaml(before), now); }),
-             "--checkpoint.allow_changes data.changes, from a step on that is not done; ");
+             "--checkpoint.allow_changes data.changes, which lets only steps that are not done change; ");
 }
 
 TEST(Settings, AllowChangesLetsThoseOfTheOptimizerPass) {

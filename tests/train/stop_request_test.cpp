@@ -39,6 +39,20 @@ TEST(StopRequest, TheFirstSignalCounts) {
   }
 }
 
+/// Slurm sends SIGTERM at the time limit, behind the SIGUSR1 that it sent before.
+TEST(StopRequest, WhatCannotWaitIsKnownBehindTheUserSignal) {
+  const StopSignal signal;
+  const TempFolder folder;
+  const StopRequest request(signal, WallClock(0), folder / "stop");
+  EXPECT_EQ(request.urgent_reason(), StopReason::none);
+  std::ofstream(folder / "stop") << "please";
+  raise(SIGUSR1);
+  EXPECT_EQ(request.urgent_reason(), StopReason::none) << "neither the signal nor the file";
+  raise(SIGTERM);
+  EXPECT_EQ(request.urgent_reason(), StopReason::user_signal);
+  EXPECT_EQ(request.reason(0), StopReason::user_signal);
+}
+
 TEST(StopRequest, ALauncherMayDeliverOneRequestTwice) {
   const StopSignal signal;
   raise(SIGTERM);

@@ -77,7 +77,9 @@ RunStatus completed(RunStatus status, const std::string& run_dir, const std::str
   if (!launcher_code.empty()) status.reason += fmt::format(" (the launcher ended with {})", launcher_code);
   status.reason += last_words(said);
   read_failure(run_dir, job, status);
-  if (const auto told = told_to_end(run_dir, job)) {
+  // A lost peer is what the kill of a job looks like; with any other code a rank has said what was wrong.
+  const auto told = told_to_end(run_dir, job);
+  if (told && status.exit_code == static_cast<int>(ExitCode::lost_peer)) {
     const std::string after_it = status.reason == no_words ? "" : "; " + status.reason;
     status.state = "stopped";
     status.exit_code = static_cast<int>(status.checkpoint.empty() ? ExitCode::terminated : ExitCode::resumable);

@@ -150,6 +150,7 @@ void print_owner(const std::optional<OwnerStanding>& owner) {
 /// ": job 7 was cancelled ..." of the owner's job, or of the newest that was told to end: a run that starts has written
 /// no status yet, and has not claimed the directory at first.
 std::string end_of_a_start(const SubmittedRun& run, const std::optional<OwnerStanding>& owner) {
+  if (owner && !owner->gone()) return "";
   if (owner && owner->told) return ": " + *owner->told;
   for (auto job = run.jobs.rbegin(); job != run.jobs.rend(); ++job) {
     if (const auto told = told_to_end(run.path, job->id)) return ": " + *told;

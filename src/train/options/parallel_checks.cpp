@@ -108,8 +108,8 @@ void check_pipeline(const RunConfig& c, const Origins& at) {
         "pp_chunks {} makes {} stages, but model {} has {} blocks, and each stage needs one; expected fewer stages",
         p.pp_chunks, stages, c.model.name, c.model.layers);
   }
-  constexpr int enough = std::numeric_limits<int>::max();  // of micro-batches
-  if (const auto obstacle = obstacle_to(pipeline_shape(p, enough))) {
+  constexpr int any_micro_batches = std::numeric_limits<int>::max();  // check_layout knows how many there are
+  if (const auto obstacle = obstacle_to(pipeline_shape(p, any_micro_batches))) {
     throw refuse(at, obstacle->key, obstacle->value, "{}", obstacle->why);
   }
 }

@@ -180,7 +180,7 @@ std::vector<SettingChange> check_settings(const std::string& stored, const std::
                       "docs/problems.md, \"Settings differ from those of the run\")",
                       source, change.key, change.then, change.now,
                       may ? ", or change it on purpose with --checkpoint.allow_changes " + change.key +
-                                (change.key == "data.changes" ? ", from a step on that is not done" : "")
+                                (change.key == "data.changes" ? ", which lets only steps that are not done change" : "")
                           : "");
   }
   return changes;

@@ -69,12 +69,10 @@ class Loop {
  private:
   /// Told to end while it started, the run has nothing to save, and may have no time for a step: Slurm kills it
   /// KillWait after a scancel. What ends a run at its time (SIGUSR1, the time limit, the file `stop`) leaves it that of
-  /// a step, so that each start comes on.
+  /// a step, so that every start makes progress.
   std::optional<int> end_unbegun() {
-    const StopReason asked = parts_.stop.reason(0);
-    const StopReason own = asked >= StopReason::terminate ? asked : StopReason::none;
-    const auto stop =
-        static_cast<StopReason>(largest(static_cast<int>(own), reductions::requests(parts_.environment.control)));
+    const auto own = static_cast<int>(parts_.stop.urgent_reason());
+    const auto stop = static_cast<StopReason>(largest(own, reductions::requests(parts_.environment.control)));
     if (stop == StopReason::none) return std::nullopt;
     parts_.checkpoints.finish_pending();
     return leave(stopped_by(stop));
@@ -187,7 +185,7 @@ class Loop {
     return leave(ending);
   }
 
-  /// What was worth it is saved. Returns the exit code.
+  /// Writes down how the run ends, when what was worth it has been saved. Returns the exit code.
   int leave(Ending ending) {
     if (ending.exit_code == ExitCode::finished || ending.stop != StopReason::none) take_stop_file_away();
     if (ending.stop != StopReason::none && parts_.checkpoints.on() && !parts_.checkpoints.newest().empty()) {

@@ -63,6 +63,10 @@ int StopSignal::received() const {
   return received_signal;
 }
 
+bool StopSignal::told_to_end() const {
+  return ending_since != 0;
+}
+
 ExitCode exit_code_unsaved(StopReason reason) {
   return reason == StopReason::interrupt ? ExitCode::interrupted : ExitCode::terminated;
 }
@@ -78,6 +82,10 @@ StopReason StopRequest::reason(double seconds) const {
   std::error_code ignored;
   if (!stop_file_.empty() && std::filesystem::exists(stop_file_, ignored)) return StopReason::stop_file;
   return clock_.is_too_late_for(seconds) ? StopReason::wall_time : StopReason::none;
+}
+
+StopReason StopRequest::urgent_reason() const {
+  return signal_.told_to_end() ? reason(0) : StopReason::none;
 }
 
 void StopRequest::honoured() const noexcept {

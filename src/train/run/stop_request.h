@@ -13,9 +13,9 @@
 namespace octet {
 
 /// SIGINT, SIGTERM and SIGUSR1 (which Slurm's --signal sends before a time limit) ask for an end at the next step
-/// boundary instead of killing the process. A SIGINT or SIGTERM more than a second after the first of them ends it at
-/// once: launchers may deliver one request twice. SIGUSR1 never does. Made once in the life of a run, before anything
-/// that takes long; the end of its life puts back what was there before.
+/// boundary, the first two also before the first step, instead of killing the process. A SIGINT or SIGTERM more than a
+/// second after the first of them ends it at once: launchers may deliver one request twice. SIGUSR1 never does. Made
+/// once in the life of a run, before anything that takes long; the end of its life puts back what was there before.
 class StopSignal {
  public:
   StopSignal();
@@ -27,6 +27,8 @@ class StopSignal {
   void install_again() const;
   /// Number of the first signal that arrived at this process, 0 for none.
   int received() const;
+  /// Whether SIGINT or SIGTERM has come, first or later.
+  bool told_to_end() const;
 
  private:
   struct sigaction before_[3];
@@ -44,7 +46,7 @@ constexpr auto names_of(StopReason) {
 ExitCode exit_code_unsaved(StopReason reason);
 
 /// What may ask this rank for an end: signals, the time limit, and on rank 0 a file `stop` in the run directory. Looked
-/// at when a step has ended; it does not stop anything itself. Main thread.
+/// at when a step has ended, and before the first; it does not stop anything itself. Main thread.
 class StopRequest {
  public:
   /// `stop_file` is empty on the ranks that do not look for one.
@@ -52,6 +54,8 @@ class StopRequest {
 
   /// `seconds`: how long another step and the checkpoint after it may take, for the time limit.
   StopReason reason(double seconds) const;
+  /// The reason where that cannot wait for a step: SIGINT or SIGTERM has come, if behind a SIGUSR1.
+  StopReason urgent_reason() const;
   /// The run has stopped: removes the stop file, which would stop the next start as well.
   void honoured() const noexcept;
 
