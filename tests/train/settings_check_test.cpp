@@ -6,6 +6,8 @@
 
 #include "jobs/run/command_line.h"
 #include "src/train/options/run_options.h"
+#include "tests/support/error_of.h"
+#include "tests/support/expect_has.h"
 
 namespace octet {
 namespace {
