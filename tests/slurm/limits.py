@@ -86,13 +86,12 @@ def a_job_that_is_cancelled_while_its_run_starts_ends_without_a_step(folder):
 
 @scenario
 def a_job_that_is_cancelled_while_its_run_hangs_is_no_lost_one(folder):
-    """Slurm kills its script with it; the next one ends its launch."""
+    """Slurm kills its script with it, most times before that can say how it ended; then the next one ends its launch."""
     run = Run(folder, "cancelled-hanging", 30)
     submit_slow_start(run, "open_hangs")
     (job,) = run.jobs
     output_of("scancel", job)
     run.wait_for_end()
-    expect(run.launches()[0]["ended"] == "", f"it could say how it ended\n{run.log()}")
     told = f"job {job} was cancelled at "
     text = output_of(BIN / "octet", "submit", "status", run.dir)
     expect(told in text and " lost at step " not in text, text)
