@@ -374,13 +374,11 @@ TEST_F(Submit, StatusCancelAndLogs) {
   EXPECT_EQ(submit("logs " + directory).exit_code, 64);  // nothing has begun
   const CommandResult fresh = submit("status " + directory);
   EXPECT_EQ(fresh.exit_code, 0) << fresh.all();
-  for (const char* part : {"jobs     101,102", "status   none yet", "metrics  none yet", "log      none yet"}) {
+  for (const char* part : {"jobs     101,102", "status   none yet", "metrics  none yet", "log      none yet"})
     expect_in(part, fresh.out);
-  }
   std::filesystem::create_directories(file("job/101"));
   write_bytes(file("job/101/told-to-end"), "2026-11-28T18:03:22Z 0\nJobState=CANCELLED\n");
   expect_in("status   none yet: job 101 was cancelled at 2026-11-28T18:03:22Z\n", submit("status " + directory).out);
-
   const std::string name = name_of("101");
   write_bytes(fake / "queue", fmt::format("101|RUNNING, 1:00 of 30:00, 2 nodes v[1-2]|{0}|{1}/job.sh\n"
                                           "102|PENDING, 0:00 of 30:00, 2 nodes (Dependency)|{0}|{1}/job.sh\n"
@@ -493,9 +491,8 @@ TEST_F(Submit, PrintsProfilesAndHelp) {
   expect_in("which cluster?", submit("--print-environment").err);
   const CommandResult help = submit("--help");
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* option : {"--chain", "--spares", "--exclude", "--after", "--hold", "status|cancel|logs"}) {
+  for (const char* option : {"--chain", "--spares", "--exclude", "--after", "--hold", "status|cancel|logs"})
     expect_in(option, help.out);
-  }
 }
 
 }  // namespace
