@@ -4,11 +4,19 @@
 namespace octet::test {
 namespace {
 
+/// A GPU whose first kernel breaks it ends a program that uses it.
+void expect_kernels(const std::string& program) {
+  const CommandResult r = in_workplace("env OCTET_EMULATED_BREAKS_AT=1 " + program);
+  EXPECT_EQ(r.exit_code, 70) << r.all();
+}
+
+std::string evaluate_on(const char* device, const std::string& precision, const std::string& folder) {
+  return octet_evaluate + saved_run().directory + " --device " + device + " --precision " + precision +
+         " --text held-out.txt --row-tokens 256 --output " + folder;
+}
 double loss_on(const char* device, const std::string& precision) {
   const std::string folder = fmt::format("evaluated/{}-{}", device, precision);
-  const CommandResult r =
-      in_workplace(octet_evaluate + saved_run().directory + " --device " + device + " --precision " + precision +
-                   " --text held-out.txt --row-tokens 256 --output " + folder);
+  const CommandResult r = in_workplace(evaluate_on(device, precision, folder));
   EXPECT_EQ(r.exit_code, 0) << r.all();
   return nlohmann::json::parse(read_bytes(workplace() / (folder + "/results.json")))["results"]["text"]["loss"];
 }
@@ -19,6 +27,7 @@ TEST(EvaluationOnTheGpu, HasTheLossOfTheCpu) {
     const double cpu = loss_on("cpu", precision);
     EXPECT_NEAR(loss_on("cuda", precision), cpu, cpu * tolerance) << precision;
   }
+  expect_kernels(evaluate_on("cuda", "fp32", "evaluated/broken"));
 }
 
 TEST(EvaluationOnTheGpu, WritesTheTextOfTheCpu) {
@@ -27,6 +36,7 @@ TEST(EvaluationOnTheGpu, WritesTheTextOfTheCpu) {
   const CommandResult cpu = in_workplace(generate + "cpu"), gpu = in_workplace(generate + "cuda");
   EXPECT_EQ(gpu.exit_code, 0) << gpu.all();
   EXPECT_EQ(gpu.out, cpu.out);
+  expect_kernels(generate + "cuda");
 }
 
 TEST(CommbenchOnTheGpu, FindsEveryByteWhereItBelongs) {
