@@ -174,6 +174,7 @@ compile() {
     # For this machine's processor, as the preset cpu: so the two share what they compile alike.
     # With ptxas' report, which the check of kernel resources reads.
     ! emulates || targets+=(octet-test-emulated{,-ranks,-programs})
+    ! emulates || ! checks_accesses || targets+=(octet-test-emulated-checked)
     targets+=(octet octet-train octet-evaluate octet-commbench octet-bench-gpu) && options=(-DOCTET_CPU_ARCH=auto -DCMAKE_CUDA_FLAGS=-Xptxas=-v)
     # Code for other GPUs than Hopper takes two thirds of the time: where a kernel has changed, and in --long.
     files=$("${lately[@]}" device 2>"$log.configure") || code=$?
@@ -290,6 +291,8 @@ run_room() {
 ((list)) || { jobs/install-packages.sh --tests && rm -rf "$logs" && mkdir -p "$logs"; }
 
 lately=(tests/support/changed.py --hours 4)  # of which several commits may have come at once
+# Each access of the kernels is checked where one of them or the emulation has changed: it takes several times as long.
+checks_accesses() { ((long)) || [[ -n $("${lately[@]}" files | grep -E '^(kernels/cuda|tests/emulated)/') ]]; }
 fuzzed=(base checkpoints cluster corpus data evaluate report tokenizer train tuning)
 if ((!long && !list)) && [[ -z $only ]]; then
   names=$("${lately[@]}" fuzz "${fuzzed[@]}")
@@ -389,6 +392,13 @@ if has_nvcc; then
     ((!${#of_gpu[@]})) || filter='*-*TrainsToItsOwnBits*:*UpdateBeside*float8_rowwise*:*UpdateBeside*delayed*:*UpdateBeside*fp32_t*' # 4 minutes of 6
     ((!long)) || filter='*'
     program 'cuda: octet-test-emulated' cuda 1200 env OMP_NUM_THREADS=1 GTEST_FILTER="$filter" "$bins/cuda/bin/octet-test-emulated"
+    if checks_accesses; then
+      # What takes longer and reaches nothing that the others do not.
+      filter='*-GpuAttention.AgreesWithTheCpu:GpuAttention.StaysWithin*ByOurKernels:GpuAttention.Deterministic*:GpuAttention.*Twice*'
+      filter+=':GpuAttention.CanBeCaptured*:GpuDocuments.*:*GraphsOnGpu*:*TrainsToItsOwnBits*:*UpdateBeside*:*OverTheSteps*:*GradientsInBf16*'
+      ((!long)) || filter='*'
+      program 'cuda: octet-test-emulated-checked' cuda 1200 env OMP_NUM_THREADS=1 GTEST_FILTER="$filter" "$bins/cuda/bin/octet-test-emulated-checked"
+    fi
     ((long || ${#of_gpu[@]})) && filter='*OnTheGpu*:Gpu*' || filter='*.OnTheGpu*/*fsdp_2'
     for n in 2 4; do
       program "cuda: octet-test-emulated-ranks, $n ranks" cuda 600 env OMP_NUM_THREADS=1 GTEST_FILTER="$filter" \

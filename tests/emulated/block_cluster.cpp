@@ -25,6 +25,7 @@ void Cluster::enter(unsigned rank) {
 void Cluster::leave(unsigned rank, bool failed) {
   const std::scoped_lock lock(mutex_);
   ended_[rank] = true;
+  watch(rank, nullptr);
   failed_ = failed_ || failed;
   --members_;
   if (arrived_ > 0 && arrived_ == members_) {

@@ -12,12 +12,18 @@
 /// shared memory, which is thread-local, is its own.
 namespace octet::emulated {
 
+struct WatchedBlock;
+
 class Cluster {
  public:
-  explicit Cluster(unsigned blocks) : bases_(blocks), ended_(blocks, false), members_(blocks) {}
+  explicit Cluster(unsigned blocks)
+      : bases_(blocks), ended_(blocks, false), members_(blocks), watched_(blocks, nullptr) {}
 
   /// Block `rank` is on this thread.
   void enter(unsigned rank);
+  /// What the checks of accesses know of it.
+  void watch(unsigned rank, WatchedBlock* block) { __atomic_store_n(&watched_[rank], block, __ATOMIC_RELEASE); }
+  WatchedBlock* const* watched() const { return watched_.data(); }
   /// Block `rank` runs no longer. A block that failed ends the waiting of the others.
   void leave(unsigned rank, bool failed);
   /// All blocks that have not ended.
@@ -32,6 +38,7 @@ class Cluster {
   unsigned members_, arrived_ = 0;
   std::uint64_t generation_ = 0;
   bool failed_ = false;
+  std::vector<WatchedBlock*> watched_;
 };
 
 struct ClusterPlace {

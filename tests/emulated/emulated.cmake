@@ -15,6 +15,7 @@ else()
 endif()
 if(no_emulation)
   add_custom_target(octet-test-emulated COMMENT "octet-test-emulated is left out: ${no_emulation}")
+  add_custom_target(octet-test-emulated-checked DEPENDS octet-test-emulated)
   add_custom_target(octet-test-emulated-ranks DEPENDS octet-test-emulated)
   add_custom_target(octet-test-emulated-programs DEPENDS octet-test-emulated)
   return()
@@ -23,7 +24,7 @@ find_program(OCTET_PYTHON python3 REQUIRED)
 
 set(emulated ${CMAKE_CURRENT_SOURCE_DIR}/emulated)
 file(GLOB_RECURSE kernels CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/kernels/cuda/*.cu)
-list(APPEND kernels tests/emulated/rules_test.cu)
+list(APPEND kernels tests/emulated/rules_test.cu tests/emulated/accesses_test.cu)
 foreach(kernel ${kernels})
   set(host ${CMAKE_BINARY_DIR}/emulated/${kernel}.cpp)
   cmake_path(GET host PARENT_PATH folder)
@@ -31,20 +32,31 @@ foreach(kernel ${kernels})
   add_custom_command(OUTPUT ${host}
     COMMAND ${OCTET_PYTHON} ${emulated}/to_host.py ${PROJECT_SOURCE_DIR}/${kernel} ${host}
     DEPENDS ${PROJECT_SOURCE_DIR}/${kernel} ${emulated}/to_host.py)
-  list(APPEND hosts ${host})
+  list(APPEND checked_hosts ${host})
+  if(NOT kernel MATCHES accesses_test)  # of the checks themselves
+    list(APPEND hosts ${host})
+  endif()
 endforeach()
+add_custom_target(octet-emulated-sources DEPENDS ${checked_hosts})
 
-add_library(octet-emulated-kernels OBJECT ${hosts})
-set_target_properties(octet-emulated-kernels PROPERTIES UNITY_BUILD OFF)
-target_include_directories(octet-emulated-kernels BEFORE PRIVATE ${emulated}/include)
-target_link_libraries(octet-emulated-kernels PRIVATE octet-flags fmt::fmt octet-cuda)
-target_compile_options(octet-emulated-kernels PRIVATE -O2 -fno-strict-aliasing -include ${emulated}/prelude.h
-  -fsanitize=alignment,bounds -fno-sanitize-recover=all  # as a GPU, which refuses an address that is not aligned
-  -fno-extern-tls-init  # shared memory has no initial value
-  -Wno-unknown-pragmas)
+function(octet_emulated_kernels name files)
+  add_library(${name} OBJECT EXCLUDE_FROM_ALL ${files})
+  add_dependencies(${name} octet-emulated-sources)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  target_include_directories(${name} BEFORE PRIVATE ${emulated}/include)
+  target_link_libraries(${name} PRIVATE octet-flags fmt::fmt octet-cuda)
+  target_compile_options(${name} PRIVATE -O2 -fno-strict-aliasing -include ${emulated}/prelude.h
+    -fsanitize=alignment,bounds -fno-sanitize-recover=all  # as a GPU, which refuses an address that is not aligned
+    -fno-extern-tls-init  # shared memory has no initial value
+    -Wno-unknown-pragmas ${ARGN})
+endfunction()
+octet_emulated_kernels(octet-emulated-kernels "${hosts}")
+# Each access is a call, of the checks in checks/ and not of that sanitizer's library. Lines for what they say.
+octet_emulated_kernels(octet-emulated-kernels-checked "${checked_hosts}" -fsanitize=thread
+  --param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1 -Wno-tsan -g1)
 
 # A program of tests on the emulated device: the objects of one for GPUs, with the device in place of CUDA.
-file(GLOB device CONFIGURE_DEPENDS ${emulated}/*.cpp)
+file(GLOB device CONFIGURE_DEPENDS ${emulated}/*.cpp ${emulated}/checks/*.cpp)
 list(REMOVE_ITEM device ${emulated}/nccl.cpp)
 add_library(octet-emulated-begin OBJECT ${emulated}/marks/first_variable.cpp)
 add_library(octet-emulated-end OBJECT ${emulated}/marks/last_variable.cpp)
@@ -53,22 +65,26 @@ foreach(mark begin end)
 endforeach()
 add_library(octet-emulated-device OBJECT ${device})
 target_link_libraries(octet-emulated-device PRIVATE octet-flags fmt::fmt octet-cuda Boost::context GTest::gtest DNNL::dnnl)
-function(octet_emulated_test name of)
+function(octet_emulated_test name of kernels)
   add_executable(${name} ${ARGN} $<TARGET_OBJECTS:${of}> $<TARGET_OBJECTS:octet-emulated-device>
-    $<TARGET_OBJECTS:octet-emulated-begin> $<TARGET_OBJECTS:octet-emulated-kernels> $<TARGET_OBJECTS:octet-emulated-end>)
+    $<TARGET_OBJECTS:octet-emulated-begin> $<TARGET_OBJECTS:${kernels}> $<TARGET_OBJECTS:octet-emulated-end>)
   set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
   target_link_libraries(${name} PRIVATE octet-flags room-train octet-cuda Boost::context DNNL::dnnl GTest::gtest)
   target_link_options(${name} PRIVATE -fsanitize=alignment,bounds)
 endfunction()
 
-octet_emulated_test(octet-test-emulated octet-test-gpu)
-target_link_libraries(octet-test-emulated PRIVATE GTest::gtest_main)
-octet_emulated_test(octet-test-emulated-ranks octet-test-nccl ${emulated}/nccl.cpp)
+octet_emulated_test(octet-test-emulated octet-test-gpu octet-emulated-kernels)
+octet_emulated_test(octet-test-emulated-checked octet-test-gpu octet-emulated-kernels-checked)
+set_target_properties(octet-test-emulated-checked PROPERTIES EXCLUDE_FROM_ALL ON)  # takes hours of a processor
+foreach(program octet-test-emulated octet-test-emulated-checked)
+  target_link_libraries(${program} PRIVATE GTest::gtest_main)
+endforeach()
+octet_emulated_test(octet-test-emulated-ranks octet-test-nccl octet-emulated-kernels ${emulated}/nccl.cpp)
 
 # The programs on it, with their own names in a folder of their own, for scripts that take one (jobs/gpu, $OCTET_BIN).
 add_custom_target(octet-emulated-programs)
 function(octet_emulated_program name)
-  octet_emulated_test(${name}-emulated ${name} ${emulated}/nccl.cpp)
+  octet_emulated_test(${name}-emulated ${name} octet-emulated-kernels ${emulated}/nccl.cpp)
   get_target_property(libraries ${name} LINK_LIBRARIES)
   target_link_libraries(${name}-emulated PRIVATE ${libraries})
   set_target_properties(${name}-emulated PROPERTIES

@@ -25,8 +25,14 @@ class Launch {
   /// Arguments are converted and copied now, as CUDA does; every thread has copies of its own.
   template <typename... Parameters, typename... Arguments>
   void operator()(void (*kernel)(Parameters...), const Arguments&... arguments) const {
-    give(stream_, grid_, reinterpret_cast<const void*>(kernel),
-         [kernel, values = std::tuple<std::remove_cv_t<Parameters>...>(arguments...)] { std::apply(kernel, values); });
+    struct Call {
+      void (*kernel)(Parameters...);
+      std::tuple<std::remove_cv_t<Parameters>...> arguments;
+    };
+    give(stream_, grid_, reinterpret_cast<const void*>(kernel), [call = Call{kernel, {arguments...}}] {
+      const KernelCode code(&call, sizeof call);
+      std::apply(call.kernel, call.arguments);
+    });
   }
 
  private:

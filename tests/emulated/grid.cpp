@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "tests/emulated/block_cluster.h"
+#include "tests/emulated/checks/watched.h"
 #include "tests/emulated/workers.h"
 
 namespace octet::emulated {
@@ -41,6 +42,7 @@ void run(const Grid& grid, const std::function<void()>& kernel) {
   static std::uint64_t launches = 0;
   std::mt19937 order(static_cast<unsigned>(++launches));
   const unsigned blocks = grid.blocks.x * grid.blocks.y * grid.blocks.z;
+  begin_launch(blocks);
   std::vector<unsigned> groups(blocks / grid.cluster);
   std::iota(groups.begin(), groups.end(), 0u);
   std::shuffle(groups.begin(), groups.end(), order);

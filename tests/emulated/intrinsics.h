@@ -33,16 +33,13 @@ T value_of(std::uint64_t word) {
   std::memcpy(&value, &word, sizeof value);
   return value;
 }
-inline unsigned lane() {
-  return here().number % 32;
-}
 /// The value of lane `from`, the caller's own where `inside` is false.
 template <typename T>
 T shuffle(const char* what, unsigned mask, T value, unsigned from, bool inside) {
   LaneValues values;
   meet(what, mask, word_of(value), values);
   if (!inside) return value;
-  if ((mask >> from & 1u) == 0) fault(std::string(what) + ": reads a lane that is not of the mask");
+  if ((mask >> from & 1u) == 0) fault(what, ": reads a lane that is not of the mask");
   return value_of<T>(values[from]);
 }
 template <typename T, typename F>
@@ -63,8 +60,10 @@ T fold(const char* what, unsigned mask, T value, F&& f) {
 }  // namespace octet::emulated
 
 inline void __syncwarp(unsigned mask = ~0u) {
-  octet::emulated::LaneValues values;
-  octet::emulated::meet("__syncwarp", mask, 0, values);
+  octet::emulated::warp_barrier(mask);
+}
+inline void __threadfence() {
+  octet::emulated::fence();
 }
 template <typename T>
 T __shfl_sync(unsigned mask, T value, int from, int width = 32) {

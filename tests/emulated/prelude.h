@@ -18,7 +18,7 @@
 #define __device__
 #define __host__
 #define __shared__ thread_local  // of a block, which stays on one thread of the operating system
-#define __forceinline__ inline
+#define __forceinline__ inline __attribute__((always_inline))  // so that arrays of a thread are its own function's
 #define __launch_bounds__(...)
 #define __grid_constant__
 
@@ -26,7 +26,7 @@
 #include "tests/emulated/emulated_launch.h"
 #include "tests/emulated/intrinsics.h"
 
-#define threadIdx (::octet::emulated::here().index)
-#define blockIdx (::octet::emulated::here().block_index)
-#define blockDim (::octet::emulated::here().block_size)
-#define gridDim (::octet::emulated::here().grid_size)
+#define threadIdx (::octet::emulated::thread_index())
+#define blockIdx (::octet::emulated::block_index())
+#define blockDim (::octet::emulated::block_size())
+#define gridDim (::octet::emulated::grid_size())

@@ -1,9 +1,9 @@
 // CUDA's run time for the emulated device: memory. It is the host's, full of NaN where nothing was written yet, and
 // again when it is freed.
-#include <cstdlib>
 #include <cstring>
 #include <map>
 
+#include "tests/emulated/checks/device_places.h"
 #include "tests/emulated/runtime.h"
 #include "tests/emulated/thread_block.h"
 
@@ -28,7 +28,7 @@ bool is_of(const std::map<const void*, std::size_t>& allocations, const void* p,
 
 cudaError_t take(void** out, std::size_t bytes, std::map<const void*, std::size_t>& into) {
   if (&into == &memory().device && memory().used + bytes > total_memory) return cudaErrorMemoryAllocation;
-  *out = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
+  *out = Places::get().take(bytes);
   if (*out == nullptr) return cudaErrorMemoryAllocation;
   std::memset(*out, 0xFF, bytes);  // nobody may count on zeros
   into[*out] = bytes;
@@ -42,7 +42,7 @@ cudaError_t give_back(void* p, std::map<const void*, std::size_t>& from) {
   if (&from == &memory().device) memory().used -= found->second;
   std::memset(p, 0xFF, found->second);
   from.erase(found);
-  std::free(p);
+  Places::get().give_back(p);
   return cudaSuccess;
 }
 

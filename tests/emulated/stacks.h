@@ -2,6 +2,7 @@
 
 #include <boost/context/protected_fixedsize_stack.hpp>
 #include <cstddef>
+#include <cstdint>
 
 namespace octet::emulated {
 
@@ -9,10 +10,14 @@ namespace octet::emulated {
 /// of their pages, where they would share a few lines of the processor's cache.
 class Stacks {
  public:
-  explicit Stacks(unsigned number) : shift_(number % 32 * 128) {}
+  static constexpr std::size_t bytes = 128 * 1024;
+
+  /// `top`: is told where the stack begins, at its highest address.
+  Stacks(unsigned number, std::uintptr_t& top) : shift_(number % 32 * 128), top_(&top) {}
   boost::context::stack_context allocate() {
     boost::context::stack_context stack = all_.allocate();
     stack.sp = static_cast<char*>(stack.sp) - shift_;
+    *top_ = reinterpret_cast<std::uintptr_t>(stack.sp);
     return stack;
   }
   void deallocate(boost::context::stack_context& stack) noexcept {
@@ -21,8 +26,9 @@ class Stacks {
   }
 
  private:
-  boost::context::protected_fixedsize_stack all_{128 * 1024};
+  boost::context::protected_fixedsize_stack all_{bytes};
   std::size_t shift_;
+  std::uintptr_t* top_;
 };
 
 }  // namespace octet::emulated

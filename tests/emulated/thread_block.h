@@ -27,12 +27,12 @@ struct Gate {
 /// What lanes of a warp that meet have brought, each a value.
 using LaneValues = std::uint64_t[32];
 
-/// A copy into shared memory that a thread has begun (cuda_pipeline_primitives.h). It is done at once or when the
-/// thread waits for it, the earliest and the latest time at which a GPU does it; blocks differ.
+/// A copy into shared memory that a thread has begun (async_copies.h).
 struct Copy {
   void* to;
   const void* from;
   std::size_t bytes;
+  bool done;
 };
 
 /// Where the running thread is, and what it shares with whom.
@@ -49,18 +49,58 @@ struct Thread {
 };
 
 /// The thread that has its turn, on this thread of the operating system.
-extern thread_local Thread* has_turn;
-inline Thread& here() {
-  return *has_turn;
+extern constinit thread_local Thread* has_turn;
+
+// Of the running thread. Calls in code whose accesses are checked, since it is not the kernel that reads there.
+#ifdef __SANITIZE_THREAD__
+[[gnu::const]] uint3 thread_index();
+[[gnu::const]] uint3 block_index();
+[[gnu::const]] dim3 block_size();
+[[gnu::const]] dim3 grid_size();
+[[gnu::const]] unsigned lane();
+#else
+#define OCTET_ALSO_CALLED [[gnu::used]] inline
+OCTET_ALSO_CALLED uint3 thread_index() {
+  return has_turn->index;
 }
+OCTET_ALSO_CALLED uint3 block_index() {
+  return has_turn->block_index;
+}
+OCTET_ALSO_CALLED dim3 block_size() {
+  return has_turn->block_size;
+}
+OCTET_ALSO_CALLED dim3 grid_size() {
+  return has_turn->grid_size;
+}
+OCTET_ALSO_CALLED unsigned lane() {
+  return has_turn->number % 32;
+}
+#undef OCTET_ALSO_CALLED
+#endif
+
+/// While it lives, the running thread is in a kernel's own code, whose accesses are checked (checks/). `arguments`:
+/// what was given to the kernel.
+class KernelCode {
+ public:
+  KernelCode(const void* arguments, std::size_t bytes);
+  ~KernelCode();
+  KernelCode(const KernelCode&) = delete;
+  KernelCode& operator=(const KernelCode&) = delete;
+};
 
 /// __syncthreads.
 void block_barrier();
+/// __syncwarp, which alone of what lanes do together orders what they do in memory.
+void warp_barrier(unsigned mask);
+/// __threadfence.
+void fence();
 /// All lanes of `mask` meet and leave with the values of all in `values`. Throws Fault where the caller is not of the
 /// mask, or one of it has ended or does not exist.
 void meet(const char* what, unsigned mask, std::uint64_t value, LaneValues& values);
 /// Ends the kernel: __trap, and what a GPU cannot do.
-[[noreturn]] void fault(const std::string& what);
+[[noreturn]] void fault(const char* what, const char* more = "");
+/// The same without an exception: the thread does not go on, and what it has on its stack stays there.
+[[noreturn]] void abandon(const std::string& what);
 
 constexpr std::size_t most_dynamic_shared = 227 * 1024;  ///< bytes
 
