@@ -2,6 +2,7 @@
 // and beside it the form that is right.
 #include "kernels/cuda/device/cluster.cuh"
 #include "kernels/cuda/device/instructions.cuh"
+#include "kernels/cuda/device/shared_memory.cuh"
 #include "tests/emulated/rules.h"
 
 namespace octet::cuda {
@@ -108,6 +109,50 @@ TEST_F(EmulatedAccesses, BlocksThatAddToOneNumber) {
   EXPECT_TEXT(fault(), "a race: ");
 }
 
+/// Lanes that add to one number of their block, of which one reads it behind a barrier of the warp, or without.
+template <bool waits>
+__global__ void add_in_warp(float* x) {
+  __shared__ int n;
+  if (threadIdx.x == 0) n = 0;
+  __syncwarp();
+  atomicAdd(&n, 1);
+  if (waits) __syncwarp();
+  if (threadIdx.x == 5) *x = static_cast<float>(n);
+}
+TEST_F(EmulatedAccesses, LanesThatAddToOneNumber) {
+  add_in_warp<true><<<1, 32, 0, stream>>>(memory);
+  EXPECT_EQ(values(1)[0], 32);
+  add_in_warp<false><<<1, 32, 0, stream>>>(memory);
+  EXPECT_TEXT(fault(), "a race: reads 4 bytes");
+}
+
+/// A block's own barrier says nothing of what other blocks add.
+__global__ void add_and_read(int* sum) {
+  atomicAdd(sum, 1);
+  __syncthreads();
+  if (*sum == 0) __trap();
+}
+TEST_F(EmulatedAccesses, ASumOfBlocksThatEachReads) {
+  auto* sum = reinterpret_cast<int*>(memory);
+  cudaMemsetAsync(sum, 0, 4, stream);
+  add_and_read<<<2, 1, 0, stream>>>(sum);
+  EXPECT_TEXT(fault(), "a race: ");
+}
+
+/// One of the lanes that read writes, behind a fence, for which nobody waits.
+__global__ void read_and_write(float* x) {
+  __shared__ float mine;
+  if (threadIdx.x == 0) mine = 1;
+  __syncwarp();
+  x[threadIdx.x] = mine;
+  __threadfence();
+  if (threadIdx.x == 1) mine = 2;
+}
+TEST_F(EmulatedAccesses, AFenceIsNoBarrier) {
+  read_and_write<<<1, 32, 0, stream>>>(memory);
+  EXPECT_TEXT(fault(), "a race: ");
+}
+
 /// The block that ends last adds what all have left. Who counts must have its own number behind a fence, and a second
 /// fence before it reads those of others; the instruction that Octet counts with is both.
 enum class Count { instruction, fences, no_fence, one_fence };
@@ -148,6 +193,39 @@ __global__ void exchange(float* x, bool too_early, bool too_late) {
   if (too_late) mine = 2;
   cluster_barrier();
 }
+/// The neighbour reads what a copy brings, for which its thread waits before the barrier or behind it.
+__global__ void exchange_copied(float* x, bool waits) {
+  __shared__ float mine;
+  __pipeline_memcpy_async(&mine, x, sizeof mine);
+  __pipeline_commit();
+  if (waits) __pipeline_wait_prior(0);
+  cluster_barrier();
+  x[1 + blockIdx.x] = *in_block(&mine, 1 - cluster_rank());
+  cluster_barrier();
+}
+TEST_F(EmulatedAccesses, ACopyThatANeighbourReads) {
+  const ClusterShape pair{.blocks = 2, .threads = 1, .shared = 0};
+  cudaMemsetAsync(memory, 0, 64, stream);
+  launch_clusters(exchange_copied, pair, 1, stream, memory, true);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  launch_clusters(exchange_copied, pair, 1, stream, memory, false);
+  EXPECT_TEXT(fault(), "with no barrier of the cluster between them");
+}
+
+/// Two blocks look at the same number, of which one does so as at a volatile.
+__global__ void look(float* x) {
+  __shared__ float mine;
+  mine = 1;
+  cluster_barrier();
+  const float own = *static_cast<volatile float*>(&mine);
+  x[blockIdx.x] = own + *in_block(&mine, 1 - cluster_rank());
+  cluster_barrier();
+}
+TEST_F(EmulatedAccesses, BlocksOfAClusterThatOnlyRead) {
+  launch_clusters(look, {.blocks = 2, .threads = 1, .shared = 0}, 64, stream, memory);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+}
+
 TEST_F(EmulatedAccesses, BlocksOfAClusterWithoutABarrier) {
   const ClusterShape pair{.blocks = 2, .threads = 1, .shared = 0};
   launch_clusters(exchange, pair, 1, stream, memory, false, false);

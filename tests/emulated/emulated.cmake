@@ -75,7 +75,7 @@ endfunction()
 
 octet_emulated_test(octet-test-emulated octet-test-gpu octet-emulated-kernels)
 octet_emulated_test(octet-test-emulated-checked octet-test-gpu octet-emulated-kernels-checked)
-set_target_properties(octet-test-emulated-checked PROPERTIES EXCLUDE_FROM_ALL ON)  # takes hours of a processor
+set_target_properties(octet-test-emulated-checked PROPERTIES EXCLUDE_FROM_ALL ON)  # most of its tests take half an hour
 foreach(program octet-test-emulated octet-test-emulated-checked)
   target_link_libraries(${program} PRIVATE GTest::gtest_main)
 endforeach()

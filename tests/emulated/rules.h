@@ -46,6 +46,9 @@ class EmulatedRules : public ::testing::Test {
   float *memory = nullptr, *host = nullptr;
 };
 
-#define EXPECT_TEXT(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+#define EXPECT_TEXT(text, part) expect_text(text, part, __LINE__)
+inline void expect_text(const std::string& text, const char* part, int line) {
+  EXPECT_NE(text.find(part), std::string::npos) << "line " << line << ": " << text;
+}
 
 }  // namespace octet::cuda

@@ -7,6 +7,7 @@
 
 #include "tests/emulated/async_copies.h"
 #include "tests/emulated/block_shared_memory.h"
+#include "tests/emulated/checks/accesses.h"
 #include "tests/emulated/stacks.h"
 
 namespace octet::emulated {
@@ -15,6 +16,8 @@ constinit thread_local Block* running = nullptr;
 constinit thread_local Runner* turn = nullptr;
 
 namespace {
+
+static_assert(Stacks::bytes == stack_bytes, "what is checked is not of a thread's own stack");
 
 thread_local std::vector<std::unique_ptr<Runner>> runners;
 thread_local WatchedBlock watched_block;

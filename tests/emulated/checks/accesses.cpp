@@ -78,8 +78,12 @@ void check_access(std::uintptr_t at, std::size_t size, Access access, Watched& m
   if (word == nullptr) return check_elsewhere(at, size, access, me, from);
   if (at - block.dynamic < most_dynamic_shared && at - block.dynamic + size > block.dynamic_bytes)
     refuse(fmt::format("{} {}", verb(access), place(at, size, block)), from);
-  if (block.read_by_others != nullptr && access != Access::read) check_neighbours(at, size, block, from);
+  if (at - block.variables < block.variable_bytes && !is_within(at, size, block.variables, block.variable_bytes))
+    refuse(fmt::format("{} {}", verb(access), place(at, size, block)), from);
   touch_shared(word, at, size, access, me, from);
+  if (block.read_by_others == nullptr || access == Access::read || access == Access::atomic_read) return;
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);  // a neighbour remembers that it reads, and then looks who has written
+  check_neighbours(at, size, block, from);
 }
 
 void settle_copy(std::uintptr_t to, std::size_t size, Watched& me) {

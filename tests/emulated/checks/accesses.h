@@ -27,10 +27,12 @@ void check_access(std::uintptr_t at, std::size_t size, Access access, Watched& m
 void settle_copy(std::uintptr_t to, std::size_t size, Watched& me);
 
 /// An atomic that reads and writes device memory. `exchange` does it and returns whether it wrote; others' exchanges at
-/// this address are before or after.
+/// this address of device memory are before or after.
 void synchronize(std::uintptr_t at, bool releases, bool acquires, Watched& me, const std::function<bool()>& exchange);
 /// Whether what another block of the launch did is before what `me` does now: counted, and the count read.
 bool is_acquired(const Touched& by, const Watched& me);
+/// Whether `me` knows of anybody's count: of what many blocks did no more is remembered.
+bool has_acquired(const Watched& me);
 
 /// Ends the kernel with a fault that names the line. Does not return, nor throw: compilers take it that accesses do
 /// neither.

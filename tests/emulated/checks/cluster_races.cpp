@@ -8,9 +8,9 @@
 namespace octet::emulated {
 namespace {
 
-/// A reading: of which block, behind which barrier of the cluster.
-std::uint64_t reading(const WatchedBlock& of, std::uint32_t epoch) {
-  return std::uint64_t{of.run} << 32 | epoch;
+/// A reading of the owner's memory, behind which barrier of the cluster.
+std::uint64_t reading(const WatchedBlock& owner, std::uint32_t epoch) {
+  return std::uint64_t{owner.run} << 32 | epoch;
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ void touch_neighbour(std::uintptr_t at, std::size_t size, const WatchedBlock& bl
     __atomic_store_n(other.read_by_others + (word - other.shared), reading(other, block.cluster_epoch),
                      __ATOMIC_SEQ_CST);
     const Touched wrote = load(word->write);
-    if (wrote.run == other.run && wrote.stamp >= last_barrier) {
+    if (wrote.run == other.run && (is_pending(wrote) || wrote.stamp >= last_barrier)) {
       refuse(fmt::format("a race: reads {} of block {}, which its thread {} writes, with no barrier of the cluster "
                          "between them",
                          place(at, size, other), other.run - other.first_run, static_cast<unsigned>(wrote.thread)),

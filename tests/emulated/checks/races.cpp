@@ -25,34 +25,42 @@ bool is_of_my_cluster(const Touched& by, const WatchedBlock& block) {
 /// Whether what was written last is before what `me` does.
 bool is_before(const Touched& write, const Watched& me) {
   const WatchedBlock& block = *me.block;
+  const Adders by = adders(write);
+  if (by == Adders::blocks) return has_acquired(me);
   if (write.run != block.run) return is_of_my_cluster(write, block) || is_acquired(write, me);
-  if (write.stamp < block.epoch && write.blocks_or_pending == 0) return true;
-  if (write.blocks_or_pending != 0 || write.warps_or_several != 0) return false;
-  if (write.thread == me.number) return true;
-  return is_of_my_warp(write, me) && write.stamp <= me.seen(write.thread % 32);
+  if (is_pending(write)) return false;
+  if (write.stamp < block.epoch) return true;
+  if (by == Adders::warps || !is_of_my_warp(write, me)) return false;
+  if (by == Adders::lanes) return write.stamp < me.warp_met();
+  return write.thread == me.number || write.stamp <= me.seen(write.thread % 32);
 }
 /// Whether all that read are.
 bool are_before(const Touched& reads, const Watched& me) {
   const WatchedBlock& block = *me.block;
-  if (reads.run != block.run) {
-    if (is_of_my_cluster(reads, block)) return true;
-    return reads.blocks_or_pending != 0 ? !block.acquired.empty() : is_acquired(reads, me);
-  }
-  if (reads.blocks_or_pending != 0) return !block.acquired.empty();
+  if (reads.blocks_or_pending != 0) return has_acquired(me);
+  if (reads.run != block.run) return is_of_my_cluster(reads, block) || is_acquired(reads, me);
   if (reads.stamp < block.epoch) return true;
   if (reads.warps_or_several != 0 || !is_of_my_warp(reads, me)) return false;
-  if (reads.thread == me.number) return reads.lanes_or_atomic == 0 || reads.stamp < me.stamp;
-  return reads.stamp <= me.seen(reads.thread % 32);
+  if (reads.lanes_or_atomic != 0) return reads.stamp < me.warp_met();
+  return reads.thread == me.number || reads.stamp <= me.seen(reads.thread % 32);
+}
+
+/// Of an atomic behind `wrote`, which another one has done, with nothing between.
+Adders joined(const Touched& wrote, const Watched& me) {
+  const Adders before = adders(wrote);
+  if (before == Adders::blocks || wrote.run != me.block->run) return Adders::blocks;
+  if (before == Adders::warps || !is_of_my_warp(wrote, me)) return Adders::warps;
+  return before == Adders::lanes || wrote.thread != me.number ? Adders::lanes : Adders::one;
 }
 
 [[noreturn]] void race(Access access, const Touched& with, bool wrote, const Watched& me, std::uintptr_t at,
                        unsigned bytes, const void* from) {
   std::string other = fmt::format("thread {}", static_cast<unsigned>(with.thread));
   if (with.run != me.block->run) other += fmt::format(" of block {}", with.run - me.block->first_run);
-  const char* what = !wrote                        ? "reads"
-                     : with.blocks_or_pending != 0 ? "copies to and has not waited for"
-                     : with.lanes_or_atomic != 0   ? "changes by an atomic"
-                                                   : "writes";
+  const char* what = !wrote                      ? "reads"
+                     : is_pending(with)          ? "copies to and has not waited for"
+                     : with.lanes_or_atomic != 0 ? "changes by an atomic"
+                                                 : "writes";
   refuse(fmt::format("a race: {} {}, which {} {}, with nothing between them", verb(access),
                      place(at, static_cast<std::size_t>(std::popcount(bytes)), *me.block), other, what),
          from);
@@ -78,11 +86,12 @@ template <bool shared>
   const bool read_now = is_of_now<shared>(read, block);
   if (access != Access::read) {
     if (read_now && (read.bytes & bytes) != 0 && !are_before(read, me)) race(access, read, false, me, at, bytes, from);
+    if (access == Access::copy) now.blocks_or_pending = 1;
     if (access == Access::atomic) {
-      now.lanes_or_atomic = 1;
-      now.warps_or_several = of_now && !is_before(wrote, me) ? 1 : 0;
+      const bool joins = of_now && !is_before(wrote, me);
+      set_adders(now, joins ? joined(wrote, me) : Adders::one);
+      if (joins && wrote.run == now.run && wrote.stamp > now.stamp) now.stamp = wrote.stamp;
     }
-    now.blocks_or_pending = access == Access::copy ? 1 : 0;
     Touched before = wrote;
     before.bytes = now.bytes;
     if (before == now) now.bytes = wrote.bytes | bytes;  // of the word's other bytes, which this thread wrote too
@@ -103,6 +112,7 @@ template <bool shared>
       } else if (read.thread != me.number) {
         now.lanes_or_atomic = 1;
       }
+      if (read.stamp > now.stamp) now.stamp = read.stamp;
     }
   } else if (read.run == now.run && read.thread == now.thread && read.stamp == now.stamp) {
     now.bytes = read.bytes | bytes;
@@ -138,7 +148,7 @@ void touch_device(std::uintptr_t at, std::size_t size, Access access, const Watc
 void settle_shared(Shadow* word, std::size_t size, const Watched& me) {
   for (std::size_t done = 0; done < size; done += 4, ++word) {
     Touched wrote = load(word->write);
-    if (wrote.run != me.block->run || wrote.thread != me.number || wrote.blocks_or_pending == 0) continue;
+    if (wrote.run != me.block->run || wrote.thread != me.number || !is_pending(wrote)) continue;
     wrote.blocks_or_pending = 0;
     wrote.stamp = me.stamp;
     store(word->write, wrote);

@@ -1,7 +1,6 @@
 // Blocks of a launch that count themselves at an address of device memory: who counts later knows what was done before,
 // if fences are there.
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <mutex>
 
@@ -23,14 +22,12 @@ namespace {
 
 std::mutex of_points;
 std::map<std::uintptr_t, SyncPoint> points;
-std::atomic<bool> any{false};
 
 }  // namespace
 
 void forget_sync_points() {
   const std::scoped_lock lock(of_points);
   points.clear();
-  any = false;
 }
 
 void fence(Watched& me) {
@@ -42,8 +39,7 @@ void fence(Watched& me) {
 }
 
 void synchronize(std::uintptr_t at, bool releases, bool acquires, Watched& me, const std::function<bool()>& exchange) {
-  releases = releases || me.fence != 0;
-  if (!Places::holds(at) || (!releases && !acquires && !any)) {
+  if (!Places::holds(at)) {
     exchange();
     return;
   }
@@ -53,19 +49,24 @@ void synchronize(std::uintptr_t at, bool releases, bool acquires, Watched& me, c
   WatchedBlock& block = *me.block;
   const Acquired acquired{&point, point.releases.size(), me.number, me.stamp};
   const bool wrote = exchange();
-  if (acquires) {
-    block.acquired.push_back(acquired);
-  } else {
-    me.unfenced.push_back(acquired);
-  }
-  if (!wrote || !releases) return;
-  any = true;
-  if (acquires) {
+  if (acquired.releases > 0) (acquires ? block.acquired : me.unfenced).push_back(acquired);
+  if (!wrote) return;
+  if (releases) {
     point.releases.push_back({block.run, me.number, me.stamp, block.epoch});
     me.be_at(block.next_stamp());
-  } else {
+  } else if (me.fence != 0) {
     point.releases.push_back({block.run, me.number, me.fence, me.fence_epoch});
   }
+}
+
+/// Whether `me` is behind who read the count.
+bool is_known(const Acquired& a, const Watched& me) {
+  return a.thread == me.number || a.stamp < me.block->epoch ||
+         (a.thread / 32 == me.number / 32 && a.stamp <= me.seen(a.thread % 32));
+}
+bool has_acquired(const Watched& me) {
+  const auto& all = me.block->acquired;
+  return std::any_of(all.begin(), all.end(), [&](const Acquired& a) { return is_known(a, me); });
 }
 
 bool is_acquired(const Touched& by, const Watched& me) {
@@ -73,13 +74,10 @@ bool is_acquired(const Touched& by, const Watched& me) {
   if (block.acquired.empty()) return false;
   const Outside outside;
   const std::scoped_lock lock(of_points);
-  const auto known = [&](const Acquired& a) {
-    return a.thread == me.number || a.stamp < block.epoch ||
-           (a.thread / 32 == me.number / 32 && a.stamp <= me.seen(a.thread % 32));
-  };
   return std::any_of(block.acquired.begin(), block.acquired.end(), [&](const Acquired& a) {
     const auto first = a.point->releases.begin();
-    return known(a) && std::any_of(first, first + static_cast<std::ptrdiff_t>(a.releases), [&](const Release& r) {
+    return is_known(a, me) &&
+           std::any_of(first, first + static_cast<std::ptrdiff_t>(a.releases), [&](const Release& r) {
              return r.run == by.run && (r.thread == by.thread ? by.stamp <= r.stamp : by.stamp < r.epoch);
            });
   });

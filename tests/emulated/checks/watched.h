@@ -8,12 +8,13 @@
 #include "tests/emulated/thread_block.h"
 
 /// What the checks of accesses know of the thread of a kernel that runs, and of its block. Its time is counted in
-/// stamps: a thread has a new one when others have waited for it, and what has an older stamp than the block's last
-/// barrier was before everything that comes after.
+/// stamps: a thread has a new one when it has met others, and behind a fence or a count, so that what it did before can
+/// be told from what it does next. What has an older stamp than the block's last barrier was before all that comes
+/// after.
 namespace octet::emulated {
 
-/// What a thread that counted itself last at an address of device memory knows of blocks that did so before.
 struct SyncPoint;
+/// What a thread that counted itself at an address of device memory knows of blocks that did so before.
 struct Acquired {
   const SyncPoint* point;
   std::size_t releases;  ///< as many of the first ones as were there
@@ -35,7 +36,8 @@ struct WatchedBlock {
   std::vector<Acquired> acquired;
 
   WatchedBlock* const* of_cluster = nullptr;  ///< by rank; null where a block does not run
-  /// Of each word of shared memory, who of the cluster read it last; null where there is no cluster.
+  /// Of each word of shared memory, behind which barrier of the cluster another block of it read it last, with this
+  /// block's run; null where there is no cluster.
   std::uint64_t *read_by_others = nullptr, *others_reading = nullptr;
   std::uint32_t cluster_epoch = 0;  ///< barriers of the cluster
   std::uint32_t cluster_stamps[2];  ///< of the last two, the even and the odd one
@@ -43,7 +45,8 @@ struct WatchedBlock {
   /// What is remembered of bytes of the block's own shared memory; null where not all of them are.
   Shadow* shadow(std::uintptr_t at, std::size_t size) const {
     if (at - dynamic < dynamic_bytes && at + size <= dynamic + dynamic_bytes) return shared + (at - dynamic) / 4;
-    return at - variables < variable_bytes ? shadow_of_variables() + (at - variables) / 4 : nullptr;
+    const bool is_variable = at - variables < variable_bytes && at + size <= variables + variable_bytes;
+    return is_variable ? shadow_of_variables() + (at - variables) / 4 : nullptr;
   }
 
   void begin(const Grid& grid, unsigned number);
@@ -60,7 +63,8 @@ struct WatchedBlock {
 
 /// What each lane of a warp knows of each other: up to which stamp its accesses were before.
 struct SeenByWarp {
-  std::uint32_t run = 0;  ///< of which block; none other is seen
+  std::uint32_t run = 0;    ///< of which block; none other is seen
+  std::uint32_t whole = 0;  ///< what has an older stamp was, in all lanes, before what any does now
   std::uint16_t stamps[32][32];
 };
 
@@ -80,6 +84,8 @@ struct Watched {
   void be_at(std::uint32_t new_stamp);
   /// Up to which stamp all that the warp's `lane` did was before what this one does now.
   unsigned seen(unsigned lane) const;
+  /// The stamp that its lanes had when all of them met last.
+  unsigned warp_met() const { return warp->run == block->run ? warp->whole : 0; }
 };
 
 /// Whether kernels are compiled with calls of the checks, which say so as the program begins.
