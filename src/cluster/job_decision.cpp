@@ -7,11 +7,10 @@
 #include <utility>
 
 #include "src/base/error.h"
+#include "src/cluster/slurm_job.h"
 
 namespace octet {
 namespace {
-
-constexpr double limit_slack = 5;  // seconds by which Slurm's view of the time may differ
 
 bool is(const Launch& launch, ExitCode code) {
   return launch.exit_code == static_cast<int>(code);
@@ -83,7 +82,7 @@ JobDecision decide(const JobFacts& f) {
   if (told_to_end(f) && !f.slurm_answers) {
     return {JobAction::look_again, "the job was told to end, and Slurm does not say why"};
   }
-  if (f.terminated && f.seconds_left < limit_slack) return at_time_limit(f, "the time limit was reached");
+  if (f.terminated && ended_at_limit(f.seconds_left)) return at_time_limit(f, "the time limit was reached");
   if (f.terminated) return {JobAction::stop, "the job was cancelled"};
   if (f.launched && (is(f.last, ExitCode::usage) || is(f.last, ExitCode::non_finite) || asked_for_an_end(f.last))) {
     return {JobAction::stop, f.last.reason};

@@ -83,6 +83,11 @@ constexpr std::array<std::string_view, 15> without_processes{
 
 }  // namespace
 
+bool ended_at_limit(double seconds_left) {
+  constexpr double slack = 5;
+  return seconds_left < slack;
+}
+
 bool is_job_number(std::string_view text) {
   return !text.empty() && text.front() >= '0' && text.front() <= '9' &&
          text.find_first_not_of("0123456789_+") == std::string_view::npos;

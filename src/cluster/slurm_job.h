@@ -26,6 +26,10 @@ struct SlurmJob {
 /// is not there, as in an empty text of a controller that did not answer, keeps its default.
 SlurmJob parse_slurm_job(std::string_view text);
 
+/// Whether a job that was told to end with so many seconds left had reached its time limit: Slurm's view of the time
+/// may be a few seconds off.
+bool ended_at_limit(double seconds_left);
+
 /// Whether a text can be the number of a job, of an array's or of a part of one ("123", "123_4", "123+1"). What a file
 /// of a run says may be anything, and goes to Slurm's programs as an argument.
 bool is_job_number(std::string_view text);

@@ -12,14 +12,13 @@ namespace octet {
 namespace {
 
 constexpr std::size_t longest_note = std::size_t{1} << 16;
-constexpr double limit_slack = 5;  // seconds by which Slurm's view of the time may differ
 
 std::string what_befell(const SlurmJob& job, int restart) {
   if (!job.known) return "was told to end (Slurm did not say why)";
   if (job.node_failed) return "lost a node, and was ended by Slurm";
   if (job.preempted) return "was preempted";
   if (job.restarts > restart) return "was put back into the queue";
-  return job.seconds_left < limit_slack ? "reached its time limit" : "was cancelled";
+  return ended_at_limit(job.seconds_left) ? "reached its time limit" : "was cancelled";
 }
 
 }  // namespace
