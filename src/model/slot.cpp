@@ -60,7 +60,7 @@ BlockActivations Slot::allocate_block(std::int64_t layer) {
   BlockActivations a =
       BlockActivations::allocate({activations, model.recomputed, recomputes ? policy.kept : ActivationSet::all(),
                                   trains && model.op.kernels.float8_gemm_k_major},
-                                 model.part, shape, model.blocks[static_cast<std::size_t>(layer)], scales(layer));
+                                 model.part, shape, model.linears[static_cast<std::size_t>(layer)], scales(layer));
   if (cached.cache != nullptr) {
     a.k = cached.cache->keys(layer).rows(cached.first, cached.tokens);
     a.v = cached.cache->values(layer).rows(cached.first, cached.tokens);
@@ -78,7 +78,7 @@ BlockScales Slot::scales(std::int64_t layer) const {
 
 OutputGradient Slot::gradient_of(std::int64_t layer) {
   if (layer < stage->first_layer) return {.dy = dh};
-  const BlockRecipes& recipes = model.blocks[static_cast<std::size_t>(layer)].recipes;
+  const BlockRecipes& recipes = model.linears[static_cast<std::size_t>(layer)].recipes;
   OutputGradient gradient{dh, scales(layer).gradient(recipes, w2, activations)};
   if (gradient.scale.known) {
     gradient.quantized = {dh_codes, recipes[w2]->grad_output_format(), dh.shape, gradient.scale.inverse};

@@ -26,8 +26,8 @@ std::vector<Stage> stages_of(const LlamaSettings& settings);
 /// What a model's slots have in common.
 struct SlotContext {
   OpContext& op;
-  const ModelConfig& part;                  ///< this rank's part of the model
-  const std::vector<BlockLinears>& blocks;  ///< linears by layer
+  const ModelConfig& part;                   ///< this rank's part of the model
+  const std::vector<BlockLinears>& linears;  ///< by layer
   const Recipe& recipe;
   const Float8Scaling& scaling;
   Arena& recomputed;  ///< memory for activations that blocks make in turns
