@@ -72,17 +72,24 @@ void fill_run_directory(const RunConfig& configured, const RunConfig& config, co
                  {from.checkpoint, config.init.from});
 }
 
-/// From the trainer's first weights to the last step.
-int train(const RunConfig& configured, RunConfig& config, const RunEnvironment& environment, const MemoryPlan& plan,
-          const std::string& recompute_table, const StopSignal& signal, Trainer& trainer,
-          const DataIdentity& identity) {
+/// A run whose weights and data are those that its next step needs.
+struct StartedRun {
+  const RunConfig& config;
+  const MemoryPlan& plan;
+  const std::string& recompute_table;  ///< made before the trainer took its memory
+  Trainer& trainer;
+  const DataIdentity& data;
+  const StartingPoint& from;
+};
+
+/// From there to the last step.
+int train(const StartedRun& run, const RunEnvironment& environment, const StopSignal& signal) {
+  const RunConfig& config = run.config;
   Communicator& control = environment.control;
   const RunDirectory& directory = environment.directory;
-  const StartingPoint from = resume(config, environment, directory, trainer);
-  fill_run_directory(configured, config, environment, trainer, from);
-  RunLog log(config, environment, directory, from);
+  RunLog log(config, environment, directory, run.from);
   FailureStatus& failure = *environment.failure;
-  failure.done() = from.step;
+  failure.done() = run.from.step;
   failure.begin(control);
   DeviceHealth health(config.train.health_seconds, environment.stream.device().pci_bus_id());
   const auto write_traces = [&] {
@@ -95,23 +102,23 @@ int train(const RunConfig& configured, RunConfig& config, const RunEnvironment& 
   std::optional<Checkpointing> checkpoints;  // out here, so that it still stands when its error is reported
   std::optional<Profiler> profiler;
   const auto steps = [&] {
-    log_run_banner(config, environment, plan, recompute_table, trainer);
-    log.set_data(trainer.sampler(), identity.bytes_per_token);
+    log_run_banner(config, environment, run.plan, run.recompute_table, run.trainer);
+    log.set_data(run.trainer.sampler(), run.data.bytes_per_token);
     const StopRequest stop(signal, WallClock(*parse_wall_time(config.train.max_wall_time)),
                            control.rank() == 0 ? directory.stop_file() : "");
     report_unwatched(health, control, environment.node);
-    checkpoints.emplace(config, environment, trainer, log, from);
-    profiler.emplace(config, environment, log.directory(), from.step);
+    checkpoints.emplace(config, environment, run.trainer, log, run.from);
+    profiler.emplace(config, environment, log.directory(), run.from.step);
     tell_shared_warnings(control);
     const int code = train_steps({.config = config,
                                   .environment = environment,
-                                  .trainer = trainer,
+                                  .trainer = run.trainer,
                                   .log = log,
                                   .checkpoints = *checkpoints,
                                   .profiler = *profiler,
                                   .stop = stop,
                                   .failure = failure,
-                                  .plan = plan});
+                                  .plan = run.plan});
     enter(RunPhase::end);
     write_traces();
     return code;
@@ -159,7 +166,15 @@ int run_training(const RunConfig& configured, const RunEnvironment& environment,
     const DataIdentity identity = identify_data(trainer->sampler(), environment.control);
     config.data.history.tokenizer = tokenizer_text(identity);
     check_token_ranges(trainer->sampler(), environment.directory, environment.control);
-    return train(configured, config, environment, plan, recompute, signal, *trainer, identity);
+    const StartingPoint from = resume(config, environment, environment.directory, *trainer);
+    fill_run_directory(configured, config, environment, *trainer, from);
+    return train({.config = config,
+                  .plan = plan,
+                  .recompute_table = recompute,
+                  .trainer = *trainer,
+                  .data = identity,
+                  .from = from},
+                 environment, signal);
   });
 }
 

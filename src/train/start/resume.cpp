@@ -86,12 +86,11 @@ void keep_origin(RunConfig& config, const checkpoint::RunState& state, const std
 }
 
 /// The data go on as the run began with them; sources that are new come in here.
-void go_on_with_data(RunConfig& config, const checkpoint::RunState& state, Trainer& trainer,
+void go_on_with_data(RunConfig& config, const checkpoint::RunState& state, const Sampler& sampler,
                      const std::string& directory) {
   const RunConfig then = stored_config(state.config, directory, config);
   config.data.history = data_history_after(then, config, state.step, directory);
-  check_data(state, then, config, trainer.sampler(), directory);
-  trainer.go_on_with(config.data.history);
+  check_data(state, then, config, sampler, directory);
   if (config.data.history.order != newest_data_order) {
     log::info("data: their order is of version {}, which the run began with", config.data.history.order);
   }
@@ -147,9 +146,10 @@ StartingPoint resume(RunConfig& config, const RunEnvironment& environment, const
   keep_origin(config, state, found->directory);
   std::vector<std::string> unknown;
   const auto changes = check_settings(state.config, found->directory, config, unknown);
-  go_on_with_data(config, state, trainer, found->directory);
+  go_on_with_data(config, state, trainer.sampler(), found->directory);
   check_length(state.step, config, found->directory);
   extend_schedule(config, state, found->directory);
+  trainer.go_on_with(config.data.history, config.schedule);
   const auto reading = std::chrono::steady_clock::now();
   load_state(trainer.model(), found->directory, found->manifest, environment.stream, keeps_recipe(changes), &control);
   set_aside(found->damaged, run, state.step, control);

@@ -40,7 +40,8 @@ struct StepResult {
   bool is_finite() const { return !skipped && non_finite.empty() && std::isfinite(loss); }
 };
 
-/// A run's data and sharded model, one rank's part: training steps and validation passes.
+/// A run's data and sharded model, one rank's part: training steps and validation passes. It has a configuration of its
+/// own, which does not change with the caller's.
 class Trainer {
  public:
   /// Collective. Makes the initial weights from run.seed. `control`: the hosts of all ranks (src/comm/host_exchange.h).
@@ -70,10 +71,11 @@ class Trainer {
 
   /// The sampler of the configuration's data, where that is used.
   const Sampler& sampler() const { return *sampler_; }
-  /// The data of a run that goes on: to be called before its first step.
-  void go_on_with(const DataHistory& history) {
+  /// The data and the schedule of a run that goes on: to be called before its first step.
+  void go_on_with(const DataHistory& history, const ScheduleConfig& schedule) {
     sampler_->go_on_with(history);
     step_works_.clear();
+    config_.schedule = schedule;
   }
   ShardedModel& model() { return model_; }
   const PassGraphs& graphs() const { return graphs_; }
@@ -97,7 +99,7 @@ class Trainer {
   /// What was not finite on any rank. Collective over the hosts.
   std::vector<TensorChecks::Finding> agree_on_findings(std::vector<std::int32_t> counts);
 
-  const RunConfig& config_;
+  RunConfig config_;
   Mesh& mesh_;
   Communicator& control_;
   Stream& stream_;

@@ -23,7 +23,7 @@ class UpdateOverlap {
   void log_changes(bool beside, bool gemms_leave_room);
 
  private:
-  const OptimizerConfig& config_;
+  OptimizerConfig config_;
   std::int64_t multiprocessors_;
   bool logs_, may_be_beside_;
   std::optional<bool> logged_;
