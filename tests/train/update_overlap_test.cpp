@@ -54,7 +54,7 @@ TEST(UpdateOverlapLog, SaysWhereUpdatesGoWhenPassesAreNoGraphsAnyMore) {
 
 TEST(UpdateOverlapLog, SaysWhatIsInTheWay) {
   const test::IdleGpu gpu;
-  const std::string first = said([&] { EXPECT_FALSE(UpdateOverlap(automatic, "ranks wait", gpu).may_be_beside()); });
+  const std::string first = said([&] { EXPECT_FALSE(UpdateOverlap(automatic, "ranks wait", gpu).beside(false)); });
   EXPECT_TRUE(first.ends_with("optimizer.beside_forward = auto: off: ranks wait\n")) << first;
   UpdateOverlap not_asked(never, "ranks wait", gpu);
   EXPECT_EQ(said([&] { not_asked.log_changes(false, false); }), "");
@@ -63,9 +63,10 @@ TEST(UpdateOverlapLog, SaysWhatIsInTheWay) {
 TEST(UpdateOverlapLog, SaysNothingOfAPlan) {
   const auto dry = make_dry_device(DeviceType::cuda);
   EXPECT_EQ(said([&] {
-              EXPECT_FALSE(UpdateOverlap(automatic, "ranks wait", *dry).may_be_beside());
+              EXPECT_FALSE(UpdateOverlap(automatic, "ranks wait", *dry).beside(false));
               UpdateOverlap overlap(automatic, "", *dry);
-              EXPECT_TRUE(overlap.may_be_beside());
+              EXPECT_TRUE(overlap.beside(false));
+              EXPECT_FALSE(overlap.beside(true));
               overlap.log_changes(true, true);
             }),
             "");

@@ -89,12 +89,15 @@ void ShardedModel::finish_step(std::int64_t step, double lr, bool beside) {
                 static_cast<float>(optimizer_.clip_norm));
   update_delayed_scales();
   weight_scales_.clear();
-  update(step, lr, beside && !weight_scales_.exchanges(reductions::weight_amax(mesh_)));
+  update(step, lr, beside);
   weights_.updated();
 }
 
 /// Unit by unit, in the order in which the next forward pass asks for them.
 void ShardedModel::update(std::int64_t step, double lr, bool beside) {
+  if (beside && weight_scales_.exchanges(reductions::weight_amax(mesh_))) {
+    throw internal_error("train", "an update beside the model's stream, after which ranks exchange abs-maxes");
+  }
   Stream& stream = updates_.begin(beside);
   const std::int64_t few = beside ? update_multiprocessors(optimizer_, device_.multiprocessors()) : 0;
   bool model_waits = true;  // it has nothing to do before the embedding and the first block are updated

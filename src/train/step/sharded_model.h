@@ -36,7 +36,8 @@ class ShardedModel {
   void forward_backward(const MicroBatch& batch);
   /// Sums replicas, clips by the global norm, updates weights and their scales. `step` counts from 1. `beside`: the
   /// update is under way on a stream of its own when the model's stream is done with the step, and what comes next
-  /// waits for what it needs of it (UpdateEvents); where ranks must exchange abs-maxes after the update, it is not.
+  /// waits for what it needs of it (UpdateEvents). Internal error where ranks must exchange abs-maxes after the update
+  /// (obstacle_to_update_beside).
   void finish_step(std::int64_t step, double lr, bool beside = false);
   /// The model's stream comes after the update: for what reads or writes the state by addresses that it had before.
   void join_update() { updates_.join(); }

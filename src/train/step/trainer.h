@@ -80,7 +80,7 @@ class Trainer {
   ShardedModel& model() { return model_; }
   const PassGraphs& graphs() const { return graphs_; }
   /// Says whether the next step's update will be beside the forward pass after it.
-  bool updates_beside() const { return update_overlap_.may_be_beside() && !graphs_.on(); }
+  bool updates_beside() const { return update_overlap_.beside(graphs_.on()); }
   /// What the stream is given from now on comes after the last update, whose time is the last step's.
   void join_update();
 

@@ -16,8 +16,8 @@ class UpdateOverlap {
   /// The log says why updates cannot be beside, where that was asked for or is a GPU's default.
   UpdateOverlap(const OptimizerConfig& config, const std::string& obstacle, const Device& device);
 
-  /// Holds where passes are no graphs.
-  bool may_be_beside() const { return may_be_beside_; }
+  /// Whether an update is beside: never while passes are graphs.
+  bool beside(bool passes_are_graphs) const { return may_be_beside_ && !passes_are_graphs; }
   /// To be called in every step, when it is known whether its update will be beside, and whether the GEMMs of forward
   /// passes leave room for it. Logs that with the first step, and again where it changes: passes may stop being graphs.
   void log_changes(bool beside, bool gemms_leave_room);
