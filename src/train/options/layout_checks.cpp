@@ -41,13 +41,13 @@ void check_layout(const RunConfig& c, const ParallelConfig& p, const Origins& at
                  "expected a multiple of micro_batch {} x {} data-parallel ranks = {}", c.train.micro_batch,
                  data_parallel, sequences);
   }
-  if (p.whole_gradients != GradientForm::fp32 && c.train.global_batch == sequences) {
+  const auto micro_batches = static_cast<int>(c.train.micro_batches(data_parallel));
+  if (p.whole_gradients != GradientForm::fp32 && micro_batches == 1) {
     throw refuse(at, "parallel.whole_gradients", p.whole_gradients,
                  "has no effect with one micro-batch a step (train.global_batch {}): none is kept for a later one; "
                  "expected fp32",
                  c.train.global_batch);
   }
-  const auto micro_batches = static_cast<int>(c.train.global_batch / sequences);
   check_gradient_wire(c, p, micro_batches, at);
   if (const auto obstacle = obstacle_to(pipeline_shape(p, micro_batches))) {
     throw refuse(at, obstacle->key, obstacle->value, "{}", obstacle->why);

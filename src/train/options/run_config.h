@@ -9,6 +9,7 @@
 #include "kernels/cpu/gemm/gemm_input.h"
 #include "kernels/cuda_settings.h"
 #include "src/comm/nccl_settings.h"
+#include "src/data/batches.h"
 #include "src/data/data_config.h"
 #include "src/device/device.h"
 #include "src/model/config.h"
@@ -33,6 +34,11 @@ struct TrainConfig {
   double health_seconds = 30;                   ///< between two readings of the GPU; 0: never (device_health.h)
   AutoBool late_results = AutoBool::automatic;  ///< automatic: on a GPU (step_queue.h)
   std::string max_wall_time = "0";              ///< minutes or H:MM:SS since the start; 0: none (option_texts.h)
+
+  /// A step's, of each of so many data-parallel ranks. Usage error as micro_batches_of.
+  std::int64_t micro_batches(std::int64_t data_parallel) const {
+    return micro_batches_of(global_batch, {.ranks = data_parallel, .micro_batch = micro_batch});
+  }
 };
 
 struct CommConfig {

@@ -21,8 +21,8 @@ std::vector<UnitRange> pipeline_stages(const RunConfig& config) {
 }
 
 PipelineShape shape_of(const RunConfig& config, const MeshShape& mesh) {
-  const std::int64_t sequences = config.train.micro_batch * mesh.dp_replicate * mesh.dp_shard;
-  return pipeline_shape(config.parallel, static_cast<int>(config.train.global_batch / sequences));
+  const std::int64_t data_parallel = std::int64_t{mesh.dp_replicate} * mesh.dp_shard;
+  return pipeline_shape(config.parallel, static_cast<int>(config.train.micro_batches(data_parallel)));
 }
 
 /// Whether a unit's backward leaves no weight gradients for later: a block whose inputs of linears do not stay.

@@ -8,8 +8,7 @@ namespace {
 /// The dtype in which GEMMs leave gradients of weights: bf16 where that is how they travel, but not from fp32 operands,
 /// which leave a GEMM in fp32 on a GPU, and not where a later micro-batch is added to them.
 DType gemm_gradients(const RunConfig& c, int shards) {
-  const std::int64_t at_once = c.train.micro_batch * c.parallel.dp_replicate * shards;
-  const bool kept = c.parallel.zero == Zero::one && c.train.global_batch > at_once;
+  const bool kept = c.parallel.zero == Zero::one && c.train.micro_batches(c.parallel.dp_replicate * shards) > 1;
   const bool narrow = c.parallel.gradient_wire == GradientForm::bf16 && c.precision != Precision::fp32 && !kept;
   return narrow ? DType::bf16 : DType::f32;
 }
