@@ -135,27 +135,6 @@ std::vector<std::int64_t> TreeMixture::taken(std::int64_t samples) const {
   return of;
 }
 
-double TreeMixture::most_stray() const {
-  double most = 0;
-  std::vector<std::vector<std::int64_t>> above(nodes_.size());  // weights from the node up, without the root
-  for (std::int32_t node = root(); node >= 0; --node) {
-    const auto& way = above[static_cast<std::size_t>(node)];
-    const auto weight = static_cast<double>(at(node).weight);
-    if (is_source(node)) {
-      most = std::max(most, std::accumulate(way.begin(), way.end(), 0.0, [&](double sum, std::int64_t w) {
-                        return sum + weight / static_cast<double>(w);
-                      }));
-      continue;
-    }
-    for (const std::int32_t part : {at(node).left, at(node).right}) {
-      auto& of_part = above[static_cast<std::size_t>(part)];
-      of_part = way;
-      of_part.push_back(at(part).weight);
-    }
-  }
-  return most;
-}
-
 std::unique_ptr<const Mixture> make_mixture(std::int64_t version, std::span<const double> weights) {
   const bool good = std::ranges::all_of(weights, [](double w) { return w > 0 && std::isfinite(w); });
   if (weights.empty() || !good) throw internal_error("data", "{} weights that are no mixture", weights.size());

@@ -78,9 +78,6 @@ class TreeMixture final : public Mixture {
   std::vector<std::int64_t> taken(std::int64_t samples) const override;
   std::span<const std::int64_t> shares() const override { return shares_; }
 
-  /// What no source strays from its share in any window: the largest of the sums above, in samples.
-  double most_stray() const;
-
  private:
   struct Node {
     std::int64_t weight = 0;

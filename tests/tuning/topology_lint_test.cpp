@@ -111,8 +111,8 @@ TEST(TopologyLint, PathsBetweenDevices) {
   EXPECT_EQ(path_type(p.gpus[0], p.nics[1]), PathType::phb);
   EXPECT_EQ(path_type(p.gpus[0], p.nics[7]), PathType::sys);
   EXPECT_EQ(path_type(p.gpus[0], p.gpus[0]), PathType::same);
-  EXPECT_DOUBLE_EQ(path_gbs(p.gpus[0], p.nics[0]), 48);
-  EXPECT_DOUBLE_EQ(path_gbs(p.gpus[0], p.nics[7]), 22);  // Sapphire Rapids' UPI to NCCL
+  EXPECT_DOUBLE_EQ(link_gbs(*p.gpus[0].device()), 48);
+  EXPECT_DOUBLE_EQ(cpu_link_gbs(*p.gpus[0].cpu), 22);  // Sapphire Rapids' UPI to NCCL
 }
 
 TEST(TopologyCompare, SaysWhatDiffers) {

@@ -23,12 +23,6 @@ std::size_t common_levels(const DevicePlace& a, const DevicePlace& b) {
   return n;
 }
 
-double slowest(const DevicePlace& place, std::size_t from) {
-  double gbs = 5000;  // NCCL's LOC_BW: no link at all
-  for (std::size_t i = from; i < place.chain.size(); ++i) gbs = std::min(gbs, link_gbs(*place.chain[i]));
-  return gbs;
-}
-
 }  // namespace
 
 std::string DevicePlace::name() const {
@@ -60,12 +54,6 @@ PathType path_type(const DevicePlace& a, const DevicePlace& b) {
   const std::size_t left = std::max(a.chain.size(), b.chain.size()) - shared;
   if (left == 0) return PathType::same;
   return left == 1 ? PathType::pix : PathType::pxb;
-}
-
-double path_gbs(const DevicePlace& a, const DevicePlace& b) {
-  const std::size_t shared = a.cpu == b.cpu ? common_levels(a, b) : 0;
-  const double pci = std::min(slowest(a, shared), slowest(b, shared));
-  return a.cpu == b.cpu ? pci : std::min(pci, cpu_link_gbs(*a.cpu));
 }
 
 std::optional<double> lane_rate(const std::string& link_speed) {

@@ -37,8 +37,6 @@ struct Places {
 };
 
 PathType path_type(const DevicePlace& a, const DevicePlace& b);
-/// GB/s of the slowest PCI link between them; the link between CPUs counts as NCCL counts it.
-double path_gbs(const DevicePlace& a, const DevicePlace& b);
 
 /// 10^8 bits a second and lane, as NCCL reads the text of a link's speed; nothing where it knows no such text.
 std::optional<double> lane_rate(const std::string& link_speed);
