@@ -46,11 +46,6 @@ struct Shard {
 
   std::int64_t elements() const { return rows * cut.row_elements(); }
   std::int64_t padded_elements() const { return padded_rows * cut.row_elements(); }
-  /// The index of the piece's element e in the whole tensor.
-  std::int64_t global_element(std::int64_t e) const {
-    const std::int64_t columns = cut.row_elements();
-    return (offset + e / columns) * global.row_elements() + column + e % columns;
-  }
 };
 
 }  // namespace octet

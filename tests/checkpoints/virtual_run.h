@@ -11,6 +11,7 @@
 #include "checkpoints/restore/restore.h"
 #include "checkpoints/save/saver.h"
 #include "src/tensor/shard.h"
+#include "tests/support/global_element.h"
 
 namespace octet::checkpoint::test {
 
@@ -37,7 +38,7 @@ class VirtualRank {
     for (std::size_t t = 0; t < tensors_.size(); ++t) {
       const Shard s = Shard::of(tensors_[t].shape, shard, shards);
       boxes_.push_back({{s.offset}, tensors_[t].shape.with_rows(s.rows)});
-      first_.push_back(s.global_element(0));
+      first_.push_back(octet::test::global_element(s, 0));
       values_[t].resize(static_cast<std::size_t>(s.elements()), -1.0f);
     }
   }

@@ -9,6 +9,7 @@
 #include "src/ops/recipe.h"
 #include "src/train/step/sharded_model.h"
 #include "tests/support/delayed_communicator.h"
+#include "tests/support/global_element.h"
 
 namespace octet {
 
@@ -98,7 +99,7 @@ class Harness {
     const std::size_t i = index(name);
     const Shard& shard = sharded_.master().layout().shard(i);
     for (std::int64_t e = 0; e < shard.elements(); ++e) {
-      sharded_.master().data(i)[e] = whole[static_cast<std::size_t>(shard.global_element(e))];
+      sharded_.master().data(i)[e] = whole[static_cast<std::size_t>(test::global_element(shard, e))];
     }
   }
 
@@ -116,7 +117,7 @@ class Harness {
     for (int p = 0; p < parts; ++p) {
       const Shard of_part = Shard::of(shard.global, {cut.dim, {p, parts}}, 0, 1);
       for (std::int64_t e = 0; e < part; ++e) {
-        whole[static_cast<std::size_t>(of_part.global_element(e))] = all[static_cast<std::size_t>(p * part + e)];
+        whole[static_cast<std::size_t>(test::global_element(of_part, e))] = all[static_cast<std::size_t>(p * part + e)];
       }
     }
     return whole;

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "tests/equivalence/trainer_test.h"
+#include "tests/support/global_element.h"
 
 namespace octet {
 namespace {
@@ -33,7 +34,7 @@ TEST_F(LayoutFree, InitialWeights) {
     for (std::size_t i = 0; i < whole_layout.size(); ++i) {
       const Shard& shard = mine.layout().shard(i);
       elements += static_cast<std::int32_t>(shard.elements());
-      const float* expected = whole.data(i) + shard.global_element(0);
+      const float* expected = whole.data(i) + test::global_element(shard, 0);
       for (std::int64_t j = 0; j < shard.elements(); ++j) not_zero += expected[j] != 0 ? 1 : 0;
       EXPECT_EQ(std::memcmp(mine.data(i), expected, static_cast<std::size_t>(shard.elements()) * 4), 0)
           << list.parameters[i].name;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tests/equivalence/trainer_test.h"
+#include "tests/support/global_element.h"
 
 namespace octet {
 namespace {
@@ -150,7 +151,7 @@ class PipelineTest : public TrainerTest, public testing::WithParamInterface<Layo
       const float* expected = whole.data(list[i].id);
       double difference = 0, length = 0;
       for (std::int64_t e = 0; e < shard.elements(); ++e) {
-        const double d = double{mine.data(i)[e]} - expected[shard.global_element(e)];
+        const double d = double{mine.data(i)[e]} - expected[test::global_element(shard, e)];
         difference += d * d;
       }
       for (std::int64_t e = 0; e < list[i].global.elements(); ++e) length += double{expected[e]} * expected[e];

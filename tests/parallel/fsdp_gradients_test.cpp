@@ -5,6 +5,7 @@
 #include "src/base/error.h"
 #include "src/comm/mesh.h"
 #include "tests/parallel/parallel_test.h"
+#include "tests/support/global_element.h"
 
 namespace octet {
 namespace {
@@ -46,7 +47,7 @@ struct Gradients : test::ParallelTest {
       for (std::size_t e = 0; e < expected.size(); ++e) {
         for (int r = 0; r < ranks; ++r) {
           for (const int b : micro_batches) {
-            expected[e] += value(r, b, i, e + static_cast<std::size_t>(s.global_element(0)));
+            expected[e] += value(r, b, i, e + static_cast<std::size_t>(test::global_element(s, 0)));
           }
         }
       }
@@ -106,7 +107,7 @@ TEST_F(Gradients, WholeInBf16AreRoundedAfterEachMicroBatchButTheLast) {
     for (std::size_t i = 0; i < count(); ++i) {
       const Shard& s = shards.layout().shard(i);
       for (std::size_t e = 0; e < static_cast<std::size_t>(s.elements()); ++e) {
-        const std::size_t at = e + static_cast<std::size_t>(s.global_element(0));
+        const std::size_t at = e + static_cast<std::size_t>(test::global_element(s, 0));
         float expected = 0, exact = 0;
         for (int r = 0; r < ranks_; ++r) {
           const auto first = static_cast<bf16>(value(r, 1 + step, i, at));
@@ -155,7 +156,7 @@ TEST_F(Gradients, AReopenedUnitAccumulatesAndIsReducedOnce) {
   const Shard& s = layout_->shard(0);
   for (std::size_t e = 0; e < static_cast<std::size_t>(s.elements()); ++e) {
     float expected = 0;
-    const std::size_t global = e + static_cast<std::size_t>(s.global_element(0));
+    const std::size_t global = e + static_cast<std::size_t>(test::global_element(s, 0));
     for (int r = 0; r < ranks_; ++r) expected += value(r, 1, 0, global) + value(r, 2, 0, global);
     ASSERT_EQ(shards.data(0)[e], expected);
   }

@@ -2,6 +2,7 @@
 #include "src/comm/mesh.h"
 #include "src/parallel/fsdp_gradients.h"
 #include "tests/parallel/parallel_test.h"
+#include "tests/support/global_element.h"
 
 namespace octet {
 namespace {
@@ -60,7 +61,7 @@ struct GradientWire : test::ParallelTest, testing::WithParamInterface<DType> {
       for (std::int64_t e = 0; e < s.padded_elements(); ++e) {
         float expected = 0;
         for (const int b : e < s.elements() ? micro_batches : std::vector<int>{}) {
-          const auto global = static_cast<std::size_t>(s.global_element(e));
+          const auto global = static_cast<std::size_t>(test::global_element(s, e));
           float sum = static_cast<float>(bf16(value(0, b, i, global)));
           for (int r = 1; r < ranks_; ++r) sum += static_cast<float>(bf16(value(r, b, i, global)));
           expected += sum;

@@ -10,6 +10,7 @@
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/trace.h"
 #include "src/parallel/sharded_parameters.h"
+#include "tests/support/global_element.h"
 #include "tests/support/numbers.h"
 
 namespace octet::test {
@@ -61,7 +62,7 @@ class ParallelTest : public testing::Test {
   /// This rank's piece of a whole parameter into a buffer.
   void put(const ShardedBuffer& to, std::size_t i, const std::vector<float>& whole) const {
     const Shard& s = layout_->shard(i);
-    std::copy_n(whole.begin() + s.global_element(0), s.elements(), to.data(i));
+    std::copy_n(whole.begin() + test::global_element(s, 0), s.elements(), to.data(i));
   }
   /// The whole parameter with all its padding, from all ranks.
   std::vector<float> gather_padded(const ShardedBuffer& from, std::size_t i) const {

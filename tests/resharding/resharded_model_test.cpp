@@ -8,6 +8,7 @@
 #include "checkpoints/save/saver.h"
 #include "src/train/step/model_state.h"
 #include "tests/equivalence/trainer_test.h"
+#include "tests/support/global_element.h"
 
 namespace octet {
 namespace {
@@ -52,7 +53,7 @@ std::vector<float> whole(const ShardedBuffer& buffer, std::size_t i, const Param
     EXPECT_TRUE(!p.cut.replicated() || same_bits(theirs, mine)) << p.name << " of tp rank " << part;
     const Shard place = Shard::of(p.global, {p.cut.dim, {part, parts}}, 0, 1);
     for (std::size_t e = 0; e < n; ++e) {
-      tensor[static_cast<std::size_t>(place.global_element(static_cast<std::int64_t>(e)))] = theirs[e];
+      tensor[static_cast<std::size_t>(test::global_element(place, static_cast<std::int64_t>(e)))] = theirs[e];
     }
   }
   return tensor;

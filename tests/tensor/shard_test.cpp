@@ -1,4 +1,5 @@
 #include "src/tensor/shard.h"
+#include "tests/support/global_element.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +15,7 @@ TEST(Shard, EvenSplit) {
   EXPECT_EQ(s.rows, 2);
   EXPECT_EQ(s.padded_rows, 2);
   EXPECT_EQ(s.elements(), 10);
-  EXPECT_EQ(s.global_element(0), 10);
+  EXPECT_EQ(test::global_element(s, 0), 10);
 }
 
 TEST(Shard, ThreeRanksWithShortLastPiece) {
@@ -27,7 +28,7 @@ TEST(Shard, ThreeRanksWithShortLastPiece) {
     EXPECT_EQ(s.padded_rows, 3);
     EXPECT_EQ(s.elements(), 2 * rows[rank]);
     EXPECT_EQ(s.padded_elements(), 6);
-    EXPECT_EQ(s.global_element(0), 2 * offsets[rank]);
+    EXPECT_EQ(test::global_element(s, 0), 2 * offsets[rank]);
   }
 }
 
@@ -54,7 +55,7 @@ TEST(Shard, PiecesLaidEndToEndAreTheTensorWithPaddingAtItsEnd) {
         ASSERT_GE(s.rows, 0);
         ASSERT_LE(s.rows, s.padded_rows);
         for (std::int64_t i = 0; i < s.padded_elements(); ++i) {
-          laid.push_back(i < s.elements() ? s.global_element(0) + i : -1);
+          laid.push_back(i < s.elements() ? test::global_element(s, 0) + i : -1);
         }
       }
       ASSERT_GE(static_cast<std::int64_t>(laid.size()), global.elements());
