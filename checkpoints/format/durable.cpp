@@ -134,7 +134,8 @@ std::string plain(const std::string& path) {
   return p;
 }
 
-bool is_there(const std::string& path) {
+/// A link that leads nowhere takes its name too.
+bool is_taken(const std::string& path) {
   std::error_code error;
   return fs::exists(fs::symlink_status(path, error));
 }
@@ -142,7 +143,7 @@ bool is_there(const std::string& path) {
 }  // namespace
 
 NewParents::NewParents(const std::string& path) {
-  for (std::string above = parent_of(path); !is_there(above); above = parent_of(above)) missing_.push_back(above);
+  for (std::string above = parent_of(path); !is_taken(above); above = parent_of(above)) missing_.push_back(above);
 }
 
 NewParents::~NewParents() {
@@ -153,8 +154,8 @@ NewParents::~NewParents() {
 
 PendingDirectory::PendingDirectory(const std::string& path, std::int64_t bytes)
     : path_(plain(path)), temporary_(fmt::format("{}{}", path_, unfinished_suffix)), parents_(path_) {
-  if (is_there(path_)) throw usage_error("checkpoints", "{}: exists; expected the name of a new folder", path_);
-  if (is_there(temporary_)) {
+  if (is_taken(path_)) throw usage_error("checkpoints", "{}: exists; expected the name of a new folder", path_);
+  if (is_taken(temporary_)) {
     throw usage_error("checkpoints", "{}: exists, left by a run that did not finish or still goes on; remove it",
                       temporary_);
   }
@@ -180,7 +181,7 @@ PendingDirectory::~PendingDirectory() {
 void PendingDirectory::commit() {
   sync_directory(temporary_);
   // A rename would replace an empty folder that was made meanwhile.
-  if (is_there(path_)) throw usage_error("checkpoints", "{}: was made by someone else meanwhile", path_);
+  if (is_taken(path_)) throw usage_error("checkpoints", "{}: was made by someone else meanwhile", path_);
   rename_durably(temporary_, path_);
   committed_ = true;
   parents_.keep();

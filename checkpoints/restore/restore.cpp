@@ -94,7 +94,7 @@ std::optional<std::string> verify_files(const std::string& directory, const Mani
   files::ReadProgress progress;
   const auto read = [&] { mine = hash_share(directory, manifest.files, rank, ranks, progress); };
   if (auto absent = files::read_together("read of a checkpoint's files", world, progress, read)) return absent;
-  const Findings all = together(mine, world);
+  const Findings all = of_all_ranks(mine, world);
   if (keeps && all.complete) verdicts.keep(directory, std::move(seen), all.all_well());
   return all.all_well() ? std::nullopt : std::optional(all.text());
 }

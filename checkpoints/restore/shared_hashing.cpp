@@ -83,7 +83,7 @@ Findings try_hash_share(const std::string& directory, const std::vector<StoredFi
   }
 }
 
-Findings together(const Findings& mine, Communicator& world) {
+Findings of_all_ranks(const Findings& mine, Communicator& world) {
   Packer packer;
   packer.put(static_cast<std::uint8_t>(mine.complete), mine.more, std::ssize(mine.wrong));
   for (const std::string& wrong : mine.wrong) packer.put(wrong);

@@ -32,6 +32,6 @@ Findings try_hash_share(const std::string& directory, const std::vector<StoredFi
                         files::ReadProgress& progress);
 
 /// All ranks' findings as one. Collective, main thread.
-Findings together(const Findings& mine, Communicator& world);
+Findings of_all_ranks(const Findings& mine, Communicator& world);
 
 }  // namespace octet::checkpoint

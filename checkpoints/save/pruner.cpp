@@ -170,7 +170,7 @@ void Pruner::end_reading() {
   const std::int32_t furthest = largest(stops ? 2 : is_ready(reading_) ? 0 : 1, world_);
   if (furthest == 2) progress_.stop();
   if (furthest != 0) return;
-  const Findings all = together(reading_.get(), world_);
+  const Findings all = of_all_ranks(reading_.get(), world_);
   state_ = State::idle;
   if (progress_.stopped()) {
     if (leads())

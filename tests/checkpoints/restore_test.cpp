@@ -78,12 +78,12 @@ TEST_F(Restore, AllRanksHaveTheManifestThatIsThere) {
 TEST_F(Restore, OfManyDamagedFilesTheFirstThreeAreNamed) {
   Findings mine;
   for (int i = 0; i < 100; ++i) mine.add(fmt::format("{}/{}: found 1 bytes, expected 2", rank(), i));
-  const Findings all = together(mine, *world_);
+  const Findings all = of_all_ranks(mine, *world_);
   EXPECT_FALSE(all.all_well());
   EXPECT_EQ(all.text(), fmt::format("0/0: found 1 bytes, expected 2; 0/1: found 1 bytes, expected 2; 0/2: found 1 "
                                     "bytes, expected 2; and {} more files",
                                     100 * size() - 3));
-  EXPECT_TRUE(together(Findings{}, *world_).all_well());
+  EXPECT_TRUE(of_all_ranks(Findings{}, *world_).all_well());
 }
 
 TEST_F(Restore, NothingThereIsNoError) {

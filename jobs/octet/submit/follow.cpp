@@ -85,7 +85,7 @@ ExitCode print_jobs(const SubmittedRun& run) {
   log::out("jobs     {}", ids(run.jobs));
   const bool is_slurm_here = !find_program("squeue").empty();
   const Queue queue = is_slurm_here ? ask_queue(run, onlooker_patience()) : Queue{};
-  if (queue.answer.is_there()) {
+  if (queue.answer.came()) {
     print_silent_jobs(run);
     for (const QueuedJob& job : queue.jobs) log::out("         {} {}", job.id, job.text);
   } else {
@@ -149,7 +149,7 @@ int run_cancel(const std::vector<std::string>& arguments) {
   if (!parse_arguments(arguments, "usage: octet submit cancel RUN_DIR\n", options, "run", 1)) return 0;
   const SubmittedRun run = open_run(path);
   const Queue queue = ask_queue(run, slurm_patience);
-  if (!queue.answer.is_there()) throw not_cancelled(run, queue.answer);
+  if (!queue.answer.came()) throw not_cancelled(run, queue.answer);
   tell_of_namesakes(queue);
   std::vector<std::string> jobs;
   for (const QueuedJob& job : queue.jobs) jobs.push_back(job.id);
@@ -160,7 +160,7 @@ int run_cancel(const std::vector<std::string>& arguments) {
   std::vector<std::string> words = {"scancel"};
   words.insert(words.end(), jobs.begin(), jobs.end());  // at once: else the next of a chain could begin
   const SlurmAnswer done = ask_controller(words, slurm_patience);
-  if (!done.is_there()) throw not_cancelled(run, done);
+  if (!done.came()) throw not_cancelled(run, done);
   log::out("cancelled {}", fmt::join(jobs, ", "));
   return 0;
 }

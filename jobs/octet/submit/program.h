@@ -38,7 +38,7 @@ struct SlurmAnswer {
   std::string silence{};  ///< why there is none, in one line with Slurm's own reason; empty where it answered
   ExitCode code = ExitCode::finished;  ///< of a program that needed it: usage where Slurm was not asked
 
-  bool is_there() const { return code == ExitCode::finished; }
+  bool came() const { return code == ExitCode::finished; }
 };
 
 /// Runs one of Slurm's commands that ask its controller, for so many seconds.

@@ -70,14 +70,14 @@ constexpr std::int64_t scalars = 3;  // of 4 bytes
 
 }  // namespace
 
-DeviceReader::DeviceReader(ShardedModel& model, Stream& stream) : model_(model), stream_(stream) {
+ScalarReader::ScalarReader(ShardedModel& model, Stream& stream) : model_(model), stream_(stream) {
   for (Slot& slot : slots_) {
     slot.host = HostBuffer(stream.device(), (scalars + model.counters()) * 4);
     slot.there = stream.device().make_event();
   }
 }
 
-void DeviceReader::take(const float* loss_sum) {
+void ScalarReader::take(const float* loss_sum) {
   if (taken_ == slots_.size()) throw internal_error("train", "{} readings wait to be read", taken_);
   const Slot& slot = slots_[(first_ + taken_++) % slots_.size()];
   auto* host = slot.host.as<char>();
@@ -89,7 +89,7 @@ void DeviceReader::take(const float* loss_sum) {
   stream_.record(*slot.there);
 }
 
-Reading DeviceReader::read() {
+Reading ScalarReader::read() {
   if (taken_ == 0) throw internal_error("train", "nothing was taken that could be read");
   const Slot& slot = slots_[first_];
   {

@@ -51,9 +51,9 @@ struct Reading {
 
 /// Takes the model's scalars to host memory without waiting for the device, and reads them later: two at most are on
 /// their way. Main thread; nothing collective.
-class DeviceReader {
+class ScalarReader {
  public:
-  DeviceReader(ShardedModel& model, Stream& stream);
+  ScalarReader(ShardedModel& model, Stream& stream);
 
   /// Copies, in the order of the stream, and resets the counters. `loss_sum` is on the device.
   void take(const float* loss_sum);

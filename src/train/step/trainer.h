@@ -121,7 +121,7 @@ class Trainer {
   /// (updates_beside says whether one will be).
   bool gemms_leave_room_;
   TensorBuffer loss_sum_;  ///< [1]
-  DeviceReader reader_;
+  ScalarReader reader_;
   StepClock clock_;
   struct Launched {
     StepResult result;  ///< as far as it is known
