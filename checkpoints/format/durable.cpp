@@ -116,7 +116,9 @@ void remove_tree(const std::string& path) {
 
 std::int64_t free_bytes(const std::string& path) {
   struct statvfs info {};
-  if (statvfs(path.c_str(), &info) != 0) throw failed(path, "free space cannot be read");
+  if (statvfs(path.c_str(), &info) != 0) {
+    throw internal_error("checkpoints", "{}: free space cannot be read: {}", path, std::strerror(errno));
+  }
   return static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
 }
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t length_bytes = 8;
 constexpr std::int64_t longest_header = 100'000'000;  // as the reference implementation
 
-Error refused(const std::string& path, const char* what) {
+Error not_written_to(const std::string& path, const char* what) {
   return internal_error("checkpoints", "{}: {}: {}", path, what, why_not_written(errno));
 }
 
@@ -36,7 +36,7 @@ void read_at(int file, std::int64_t offset, std::int64_t bytes, void* to, const 
 
 std::int64_t regular_size(int file, const std::string& path) {
   struct stat info {};
-  if (fstat(file, &info) != 0) throw refused(path, "cannot be read");
+  if (fstat(file, &info) != 0) throw files::ReadError(path, errno);
   if (!S_ISREG(info.st_mode)) throw usage_error("checkpoints", "{}: is no file", path);
   return info.st_size;
 }
@@ -74,20 +74,20 @@ SafetensorsWriter::SafetensorsWriter(std::string path, const SafetensorsHeader& 
     : path_(std::move(path)),
       file_(open_to_write(path_.c_str(), O_WRONLY | O_EXCL)),
       left_(header.tensors.empty() ? 0 : header.tensors.back().end) {
-  if (!file_) throw refused(path_, "cannot be made");
+  if (!file_) throw not_written_to(path_, "cannot be made");
   const std::string text = format_safetensors_header(header);
-  if (!write_all(file_.get(), text)) throw refused(path_, "cannot be written");
+  if (!write_all(file_.get(), text)) throw not_written_to(path_, "cannot be written");
 }
 
 void SafetensorsWriter::append(const void* data, std::int64_t bytes) {
   if (bytes > left_) throw internal_error("checkpoints", "{}: {} bytes too many", path_, bytes - left_);
-  if (!write_all(file_.get(), data, static_cast<std::size_t>(bytes))) throw refused(path_, "cannot be written");
+  if (!write_all(file_.get(), data, static_cast<std::size_t>(bytes))) throw not_written_to(path_, "cannot be written");
   left_ -= bytes;
 }
 
 void SafetensorsWriter::finish() {
   if (left_ != 0) throw internal_error("checkpoints", "{}: {} bytes are missing", path_, left_);
-  if (fsync(file_.get()) != 0) throw refused(path_, "fsync");
+  if (fsync(file_.get()) != 0) throw not_written_to(path_, "cannot be synced");
   file_.reset();
 }
 
