@@ -8,6 +8,7 @@
 #include "jobs/evaluate/evaluate_texts.h"
 #include "jobs/evaluate/generate.h"
 #include "jobs/rank_main.h"
+#include "jobs/ranks/nccl_tuner.h"
 #include "jobs/ranks/rank_binding.h"
 #include "jobs/ranks/world.h"
 #include "src/base/log.h"
@@ -36,6 +37,7 @@ int evaluate(const Options& options, MpiRuntime& mpi) {
   log::info("{}", set_up_cpu(options.cpu, binding.ranks_on_same_cores));
   Device& device = open_device(options.models.device, mpi, nccl);
   const auto stream = device.make_stream();
+  if (device.type() == DeviceType::cuda) set_up_nccl_tuner(nccl, *hosts, mpi.node());
   Mesh mesh(make_world(*stream, *hosts, nccl), shape);
   const Ranks ranks{.mesh = mesh, .stream = *stream, .hosts = *hosts};
   if (options.generates) {
