@@ -201,6 +201,24 @@ TEST(Commbench, AStepsCollectivesRunInTheGroupsOfTheMesh) {
   EXPECT_EQ(times["reduce_scatter dp_shard"], 2 * 8);
 }
 
+TEST(Commbench, OneRankMeasuresWhatARunHasItExchange) {
+  const std::string run = run_options + " --train.global_batch 2 --iterations 1 --row-seconds 1";
+  const auto file = measured(1, run + " --parallel.one_rank_exchange true");
+  std::map<std::string, std::int64_t> times;
+  for (const auto& row : file["rows"]) {
+    expect_whole(row);
+    EXPECT_EQ(row["ranks"], 1);
+    times[row["collective"].get<std::string>() + " " + row["group"].get<std::string>()] +=
+        row["times_per_step"].get<std::int64_t>();
+  }
+  EXPECT_EQ(times["all_gather dp_shard"], 2 * (1 + 5 * 2 + 1 + 1)) << "as of several ranks";
+  EXPECT_EQ(times["reduce_scatter dp_shard"], 2 * 8);
+
+  const CommandResult without = launch(1, run);
+  EXPECT_EQ(without.exit_code, 0) << without.all();
+  EXPECT_NE(without.out.find("one rank: a step sends nothing"), std::string::npos) << without.all();
+}
+
 TEST(Commbench, AsynchronousTensorParallelismSendsParts) {
   const auto file = measured(4, run_options +
                                     " --parallel.tp 2 --parallel.async_tp true --train.global_batch 2 "

@@ -36,7 +36,7 @@ using Peaks = std::array<std::int64_t, static_cast<std::size_t>(Purpose::count)>
 struct Found {
   std::string calls, gemms;                 ///< one a line
   std::vector<std::size_t> at_once;         ///< calls that started together
-  std::vector<std::string> of_second_step;  ///< calls between several ranks, sorted
+  std::vector<std::string> of_second_step;  ///< calls between several ranks, or of one that exchanges, sorted
   Peaks peaks{};                            ///< of memory, by purpose
   std::int64_t all = 0;                     ///< peak of the sum
 };
@@ -101,14 +101,14 @@ class DryRuns : public TrainerTest, public testing::WithParamInterface<Layout> {
 
   /// Two steps, a validation and one more step.
   template <typename Step, typename Validate>
-  static Found trained(CommTrace& trace, const GemmTrace& gemms, const MemoryLedger& ledger, const Peaks& before,
-                       Step&& step, Validate&& validate) {
+  Found trained(CommTrace& trace, const GemmTrace& gemms, const MemoryLedger& ledger, const Peaks& before, Step&& step,
+                Validate&& validate) const {
     Found f;
     step(1);
     const std::size_t first = trace.records().size();
     step(2);
     for (const CommRecord& r : std::span(trace.records()).subspan(first)) {
-      if (r.ranks > 1) f.of_second_step.push_back(text_of(r));
+      if (r.ranks > 1 || config_.parallel.one_rank_exchange) f.of_second_step.push_back(text_of(r));
     }
     std::ranges::sort(f.of_second_step);
     validate();

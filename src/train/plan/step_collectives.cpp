@@ -24,7 +24,7 @@ std::vector<StepCollective> step_collectives(const RunConfig& config, const Mesh
   dry.step();
   std::vector<StepCollective> all;
   for (const std::span<const CommRecord> calls : dry.trace().starts()) {
-    if (calls.front().ranks == 1) continue;
+    if (calls.front().ranks == 1 && !config.parallel.one_rank_exchange) continue;
     const auto known = std::ranges::find_if(all, [&](const auto& c) { return same_calls(c.calls, calls); });
     if (known != all.end()) {
       ++known->times;

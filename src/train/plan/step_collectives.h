@@ -17,7 +17,8 @@ struct StepCollective {
 
 /// All collectives of a training step between devices (those between hosts are a few bytes): the CommTrace of a step
 /// after the first, run dry (dry_run.h), in the order of first use, and equal ones counted. Units of the same
-/// collectives, as blocks are, are one entry that bears the name of the first. Groups of one rank have none.
+/// collectives, as blocks are, are one entry that bears the name of the first. Groups of one rank have none but with
+/// parallel.one_rank_exchange.
 std::vector<StepCollective> step_collectives(const RunConfig& config, const MeshShape& mesh, int rank);
 
 }  // namespace octet
