@@ -10,8 +10,7 @@
 #include "src/comm/failure.h"
 #include "src/metrics/status.h"
 #include "src/train/options/option_texts.h"
-#include "src/train/run/loop.h"
-#include "src/train/start/run_directory.h"
+#include "tests/equivalence/loop_run.h"
 #include "tests/equivalence/trainer_test.h"
 #include "tests/support/expect_has.h"
 #include "tests/support/forwarding_communicator.h"
@@ -96,40 +95,18 @@ class LoopEnd : public TrainerTest {
     std::unique_ptr<Communicator> world = make_mpi_communicator(*stream_, "world");
     if (infinite_loss_) world = std::make_unique<InfiniteLoss>(std::move(world));
     Mesh mesh(std::move(world), {.dp_shard = 0});
-    const RunEnvironment environment{.mesh = mesh,
-                                     .control = *control,
-                                     .stream = *stream_,
-                                     .traces = {},
-                                     .ranks_on_node = 1,
-                                     .node = "node",
-                                     .resolved_yaml = ""};
-    Trainer trainer(config_, mesh, *control, *stream_, nullptr);
-    write_run_directory(directory, "", *control);
-    RunLog log(config_, environment, directory);
+    LoopRun loop(config_, mesh, *control, *stream_);
     Ended ended;
     testing::internal::CaptureStderr();
-    const StopSignal signal;
-    Checkpointing checkpoints(config_, environment, trainer, log, {});
-    Profiler profiler(config_, environment, directory, 0);
-    FailureStatus failure(directory, *control);
-    failure.done() = done_before_;
-    failure.begin(*control);
-    const StopRequest stop(signal, WallClock(seconds > 0 ? WallClock::seconds() + seconds : 0), "");
+    loop.failure.done() = done_before_;
+    loop.failure.begin(*control);
     try {
-      ended.code = train_steps({.config = config_,
-                                .environment = environment,
-                                .trainer = trainer,
-                                .log = log,
-                                .checkpoints = checkpoints,
-                                .profiler = profiler,
-                                .stop = stop,
-                                .failure = failure,
-                                .plan = {}});
+      ended.code = loop.train(WallClock(seconds > 0 ? WallClock::seconds() + seconds : 0));
     } catch (const Error& error) {
       ended.code = static_cast<int>(error.code());
     }
     ended.failure_counts = leave_reason(ExitCode::internal, "what comes afterwards").first;
-    ended.done = failure.done();
+    ended.done = loop.failure.done();
     ended.err = testing::internal::GetCapturedStderr();
     ended.status = nlohmann::json::parse(std::ifstream(directory.status()));
     ended.checkpoints = checkpoint::list_checkpoints(directory.checkpoints());

@@ -5,8 +5,7 @@
 
 #include "checkpoints/restore/restore.h"
 #include "src/comm/trace.h"
-#include "src/train/run/loop.h"
-#include "src/train/start/run_directory.h"
+#include "tests/equivalence/loop_run.h"
 #include "tests/equivalence/trainer_test.h"
 #include "tests/support/unlike_sums.h"
 
@@ -45,38 +44,17 @@ class Replicas : public TrainerTest {
                                  .dp_shard = 0,
                                  .tp = static_cast<int>(config_.parallel.tp)});
     config_.run_dir = folder_ / fmt::format("run-{}", runs_++);
-    const RunEnvironment environment{.mesh = mesh,
-                                     .control = *control,
-                                     .stream = *stream_,
-                                     .traces = {},
-                                     .ranks_on_node = 1,
-                                     .node = fmt::format("node-{}", world_->rank()),
-                                     .resolved_yaml = ""};
-    Trainer trainer(config_, mesh, *control, *stream_, nullptr);
-    const RunDirectory directory{.path = config_.run_dir};
-    write_run_directory(directory, "", *control);
-    RunLog log(config_, environment, directory);
-    if (corrupted != nullptr && world_->rank() == world_->size() - 1) change_a_weight(trainer.model(), corrupted);
-    trainer.model().weights_changed();
-    const StopSignal signal;
-    Checkpointing checkpoints(config_, environment, trainer, log, {});
-    Profiler profiler(config_, environment, directory, 0);
+    LoopRun loop(config_, mesh, *control, *stream_, fmt::format("node-{}", world_->rank()));
+    ShardedModel& model = loop.trainer.model();
+    if (corrupted != nullptr && world_->rank() == world_->size() - 1) change_a_weight(model, corrupted);
+    model.weights_changed();
     Ended ended;
-    FailureStatus failure(directory, *control);
     testing::internal::CaptureStderr();
-    ended.code = train_steps({.config = config_,
-                              .environment = environment,
-                              .trainer = trainer,
-                              .log = log,
-                              .checkpoints = checkpoints,
-                              .profiler = profiler,
-                              .stop = StopRequest(signal, WallClock(0), ""),
-                              .failure = failure,
-                              .plan = {}});
-    ended.done = failure.done();
+    ended.code = loop.train();
+    ended.done = loop.failure.done();
     ended.err = testing::internal::GetCapturedStderr();
     world_->barrier();  // rank 0 has written the status
-    ended.status = nlohmann::json::parse(std::ifstream(log.directory().status()));
+    ended.status = nlohmann::json::parse(std::ifstream(loop.directory.status()));
     ended.comparisons = trace.calls("all_gather", "control") / 2;
     return ended;
   }

@@ -3,9 +3,8 @@
 #include <fstream>
 #include <numeric>
 
-#include "src/train/run/loop.h"
-#include "src/train/start/run_directory.h"
 #include "src/train/step/model_state.h"
+#include "tests/equivalence/loop_run.h"
 #include "tests/equivalence/trainer_test.h"
 #include "tests/parallel/recording_device.h"
 
@@ -42,21 +41,8 @@ class StepTimes : public TrainerTest {
     test::RecordingDevice device(recording);
     const auto stream = device.make_stream();
     Mesh mesh(make_mpi_communicator(*stream, "world"), {.dp_shard = 0});
-    const RunEnvironment environment{.mesh = mesh,
-                                     .control = *world_,
-                                     .stream = *stream,
-                                     .traces = {},
-                                     .ranks_on_node = 1,
-                                     .node = "node",
-                                     .resolved_yaml = ""};
-    Trainer trainer(config_, mesh, *world_, *stream, nullptr);
-    const RunDirectory directory{.path = config_.run_dir};
-    write_run_directory(directory, "", *world_);
-    RunLog log(config_, environment, directory);
-    const StopSignal signal;
-    const StopRequest stop(signal, WallClock(0), "");
-    Checkpointing checkpoints(config_, environment, trainer, log, {});
-    Profiler profiler(config_, environment, directory, 0);
+    LoopRun loop(config_, mesh, *world_, *stream);
+    Trainer& trainer = loop.trainer;
 
     Ended ended;
     const std::int64_t batches = batch / world_->size(), scalars = 3 + trainer.model().counters();
@@ -64,29 +50,20 @@ class StepTimes : public TrainerTest {
     for (const auto& piece : held_pieces(trainer.model())) {
       ended.snapshot += static_cast<double>(piece.box.extent.elements() * 4) * per_byte;
     }
-    FailureStatus failure(directory, *world_);
     testing::internal::CaptureStderr();
     testing::internal::CaptureStdout();
     stream->synchronize();
     const double begin = recording.clock.host + of_a_mark;
-    const int code = train_steps({.config = config_,
-                                  .environment = environment,
-                                  .trainer = trainer,
-                                  .log = log,
-                                  .checkpoints = checkpoints,
-                                  .profiler = profiler,
-                                  .stop = stop,
-                                  .failure = failure,
-                                  .plan = {}});
+    const int code = loop.train();
     ended.wall = recording.clock.host - begin;
     testing::internal::GetCapturedStdout();
     const std::string err = testing::internal::GetCapturedStderr();
     EXPECT_EQ(code, 0);
     EXPECT_FALSE(trainer.model().update_under_way()) << "the last update is a part of the run, and of what is saved";
-    EXPECT_EQ(failure.done().load(), config_.train.steps);
+    EXPECT_EQ(loop.failure.done().load(), config_.train.steps);
     if (world_->rank() != 0) return ended;
     ended.last_line = err.substr(err.find("finished after step"));
-    std::ifstream file(directory.metrics());
+    std::ifstream file(loop.directory.metrics());
     for (std::string line; std::getline(file, line);) ended.lines.push_back(step_metrics_of(line, "metrics.jsonl"));
     return ended;
   }
