@@ -27,10 +27,6 @@ std::uint64_t hex_of(const JsonReader& json) {
 
 }  // namespace
 
-TokenizerIdentity bytes_tokenizer_identity() {
-  return {.kind = TokenizerKind::bytes, .vocab_size = 256, .eos = 0};
-}
-
 bool same_tokenizer(const TokenizerIdentity& a, const TokenizerIdentity& b) {
   return a.kind == b.kind && a.fingerprint == b.fingerprint;
 }

@@ -29,9 +29,6 @@ struct TokenizerIdentity {
   bool operator==(const TokenizerIdentity&) const = default;
 };
 
-/// Of the tokenizer "bytes": 256 ids, and id 0 ends a document.
-TokenizerIdentity bytes_tokenizer_identity();
-
 /// Says whether both turn a text into the same ids. Where a file lay does not count, nor what ends a document, which
 /// may be a token more than the file has.
 bool same_tokenizer(const TokenizerIdentity& a, const TokenizerIdentity& b);

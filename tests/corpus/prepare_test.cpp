@@ -3,6 +3,7 @@
 #include "src/data/data_facts.h"
 #include "src/data/token_file.h"
 #include "tests/data/support.h"
+#include "tests/support/bytes_identity.h"
 
 namespace octet {
 namespace {
@@ -47,7 +48,7 @@ TEST_F(Prepare, ReadsAFolderSortedByPathWithoutHiddenFiles) {
   const TokenFile file(folder_ / "out/x");
   const auto facts = read_data_facts(folder_ / "out/x.data.json", file);
   ASSERT_TRUE(facts);
-  EXPECT_EQ(facts->tokenizer, bytes_tokenizer_identity());
+  EXPECT_EQ(facts->tokenizer, test::bytes_tokenizer_identity());
   EXPECT_EQ(facts->text_bytes, 19);
   EXPECT_EQ(facts->range.largest.id, 0xC3);
   EXPECT_EQ(file.documents(), 3);

@@ -6,6 +6,7 @@
 
 #include "src/base/replace_file.h"
 #include "tests/data/support.h"
+#include "tests/support/bytes_identity.h"
 
 namespace octet {
 namespace {
@@ -137,7 +138,7 @@ TEST(TokenizerIdentity, IsTheSameWhereTheIdsAre) {
   EXPECT_TRUE(same_tokenizer(one, other));
   other.fingerprint ^= 1;
   EXPECT_FALSE(same_tokenizer(one, other));
-  EXPECT_FALSE(same_tokenizer(one, bytes_tokenizer_identity()));
+  EXPECT_FALSE(same_tokenizer(one, test::bytes_tokenizer_identity()));
   EXPECT_EQ(tokenizer_copy_path("a/x", TokenizerKind::bpe), "a/x.tokenizer.json");
   EXPECT_EQ(tokenizer_copy_path("a/x", TokenizerKind::tiktoken), "a/x.tokenizer.tiktoken");
   EXPECT_EQ(tokenizer_copy_path("a/x", TokenizerKind::sentencepiece), "a/x.tokenizer.model");

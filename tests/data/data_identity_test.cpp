@@ -1,6 +1,7 @@
 #include "src/data/data_identity.h"
 
 #include "tests/data/support.h"
+#include "tests/support/bytes_identity.h"
 
 namespace octet {
 namespace {
@@ -39,7 +40,8 @@ TEST_F(Identity, IsTheTokenizerOfAllThatSayOne) {
 }
 
 TEST_F(Identity, TwoTokenizersAreRefusedAndOneThatIsTooLarge) {
-  const DataFacts one{.tokenizer = bpe(1)}, other{.tokenizer = bpe(2)}, bytes{.tokenizer = bytes_tokenizer_identity()};
+  const DataFacts one{.tokenizer = bpe(1)}, other{.tokenizer = bpe(2)},
+      bytes{.tokenizer = test::bytes_tokenizer_identity()};
   const std::string two = error_of([&] { identify(files_, Facts{one, other}, 300); });
   EXPECT_HAS(two, "a.bin was made with the tokenizer bpe t.json (0000000000000001, 300 ids), and ");
   EXPECT_HAS(two, "b.bin with bpe t.json (0000000000000002, 300 ids); a run reads data of one tokenizer");

@@ -3,6 +3,7 @@
 #include "src/data/data_facts.h"
 #include "src/data/sampler.h"
 #include "tests/data/support.h"
+#include "tests/support/bytes_identity.h"
 
 namespace octet {
 namespace {
@@ -16,7 +17,7 @@ class TokenParts : public testing::Test {
   void write(const std::string& name, const std::vector<std::int64_t>& sizes, std::int32_t first,
              TokenType type = TokenType::u16) {
     TokenFileWriter::Options options;
-    options.tokenizer = bytes_tokenizer_identity();
+    options.tokenizer = test::bytes_tokenizer_identity();
     TokenFileWriter writer(folder_ / name, type, options);
     for (const std::int64_t size : sizes) {
       std::vector<std::int32_t> ids;

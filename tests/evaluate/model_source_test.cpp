@@ -11,6 +11,7 @@
 #include "src/tokenizer/make_tokenizer.h"
 #include "src/train/options/run_options.h"
 #include "tests/evaluate/evaluate_test.h"
+#include "tests/support/bytes_identity.h"
 #include "tests/support/error_of.h"
 
 namespace octet {
@@ -34,7 +35,7 @@ class ModelSourceTest : public testing::Test {
       config.train.seq_len = 24;
       config.precision = Precision::float8;
       config.data.train = {{"data", 1.0}};
-      config.data.history.tokenizer = json_of(bytes_tokenizer_identity()).dump();
+      config.data.history.tokenizer = json_of(test::bytes_tokenizer_identity()).dump();
       for (const std::int64_t step : {3, 7}) {
         checkpoint::import_hugging_face(from, checkpoint_of(step),
                                         {.step = step, .config = stored_yaml(config), .layout = {}, .program = {}}, 1);

@@ -1,6 +1,7 @@
 // Checkpoints of runs that cut the model, evaluated: the loss is that of the run's own validation, in every layout.
 #include "src/data/sample_order.h"
 #include "tests/jobs/job.h"
+#include "tests/support/bytes_identity.h"
 
 namespace octet::test {
 namespace {
@@ -19,7 +20,7 @@ void write_rows() {
     write_tokens(workplace() / "data/rows", windows * length + 1, TokenType::u8, token);
     const WindowSplit split("rows", windows, fraction);
     TokenFileWriter writer(workplace() / "data/validated", TokenType::u8,
-                           {.overwrite = false, .tokenizer = bytes_tokenizer_identity()});
+                           {.overwrite = false, .tokenizer = test::bytes_tokenizer_identity()});
     for (std::int64_t v = 0; v < split.validation(); ++v) {
       std::vector<std::int32_t> ids;
       for (std::int64_t i = 1; i <= length; ++i) ids.push_back(token(split.validation_window(v) * length + i));
