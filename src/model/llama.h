@@ -146,7 +146,7 @@ class Llama {
   OpContext op_;
   BatchShape shape_;                                ///< a whole micro-batch's
   std::vector<std::int64_t> gemm_multiprocessors_;  ///< by stage, for its next training forward
-  std::vector<BlockLinears> blocks_;                ///< linears by layer
+  std::vector<BlockLinears> linears_;               ///< by layer
   RecipePtr recipe_;
   std::unique_ptr<Float8Scaling> scaling_;
   std::vector<Slot> slots_;

@@ -25,13 +25,13 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
       op_{stream, kernels_, scratch_, exchange, gemms},
       shape_{s.micro_batch, s.seq_len, storage_dtype(s.precision), s.tp, s.tp_keep_gathered && s.tp.count > 1},
       gemm_multiprocessors_(stages_.size()) {
-  blocks_.reserve(static_cast<std::size_t>(s.model.layers));
+  linears_.reserve(static_cast<std::size_t>(s.model.layers));
   for (std::int64_t layer = 0; layer < s.model.layers; ++layer) {
-    blocks_.emplace_back(block_recipes(s.model, s.precision, s.float8, layer));
+    linears_.emplace_back(block_recipes(s.model, s.precision, s.float8, layer));
   }
   recipe_ = recipe_of(s.precision, s.float8);
   scaling_ = recipe_->make_scaling(cast_counts(s.model, parameters_), stream);
-  const SlotContext common{op_, part_, blocks_, *recipe_, *scaling_, recomputed_};
+  const SlotContext common{op_, part_, linears_, *recipe_, *scaling_, recomputed_};
   for (Arena& arena : activations) slots_.push_back({common, std::move(arena)});
   if (exchange.part() != s.tp) throw internal_error("model", "the exchange is of another part than the model");
   if (shape_.tokens() % s.tp.count != 0) {
@@ -79,7 +79,7 @@ BlockPass Llama::pass(const Slot& slot, std::int64_t layer) {
                  rope_,
                  checks_,
                  block_unit(layer),
-                 blocks_[static_cast<std::size_t>(layer)],
+                 linears_[static_cast<std::size_t>(layer)],
                  slot.scales(layer)};
   if (const CachedTokens& c = slot.cached; c.cache != nullptr) {
     pass.cached = {c.cache->keys(layer), c.cache->values(layer), c.spans, c.longest};

@@ -35,7 +35,7 @@ struct TrainConfig {
   AutoBool late_results = AutoBool::automatic;  ///< automatic: on a GPU (step_queue.h)
   std::string max_wall_time = "0";              ///< minutes or H:MM:SS since the start; 0: none (option_texts.h)
 
-  /// A step's, of each of so many data-parallel ranks. Usage error as micro_batches_of.
+  /// The micro-batches of a step on each of so many data-parallel ranks. Usage error as micro_batches_of.
   std::int64_t micro_batches(std::int64_t data_parallel) const {
     return micro_batches_of(global_batch, {.ranks = data_parallel, .micro_batch = micro_batch});
   }

@@ -72,17 +72,17 @@ void fill_run_directory(const RunConfig& configured, const RunConfig& config, co
                  {from.checkpoint, config.init.from});
 }
 
-/// A run whose weights and data are those that its next step needs.
+/// A run that is about to take its next step: what it has been given for that.
 struct StartedRun {
   const RunConfig& config;
   const MemoryPlan& plan;
   const std::string& recompute_table;  ///< made before the trainer took its memory
   Trainer& trainer;
-  const DataIdentity& data;
+  const DataIdentity& identity;
   const StartingPoint& from;
 };
 
-/// From there to the last step.
+/// From its next step to the last.
 int train(const StartedRun& run, const RunEnvironment& environment, const StopSignal& signal) {
   const RunConfig& config = run.config;
   Communicator& control = environment.control;
@@ -103,7 +103,7 @@ int train(const StartedRun& run, const RunEnvironment& environment, const StopSi
   std::optional<Profiler> profiler;
   const auto steps = [&] {
     log_run_banner(config, environment, run.plan, run.recompute_table, run.trainer);
-    log.set_data(run.trainer.sampler(), run.data.bytes_per_token);
+    log.set_data(run.trainer.sampler(), run.identity.bytes_per_token);
     const StopRequest stop(signal, WallClock(*parse_wall_time(config.train.max_wall_time)),
                            control.rank() == 0 ? directory.stop_file() : "");
     report_unwatched(health, control, environment.node);
@@ -172,7 +172,7 @@ int run_training(const RunConfig& configured, const RunEnvironment& environment,
                   .plan = plan,
                   .recompute_table = recompute,
                   .trainer = *trainer,
-                  .data = identity,
+                  .identity = identity,
                   .from = from},
                  environment, signal);
   });
