@@ -30,8 +30,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 output=${output:-$PWD/runs/quickstart-$(date +%Y%m%d-%H%M%S)}
 [[ ! -e $output ]] || fail "--output $output exists; name a new folder"
 
-stage() { printf '\n== %s  [%d:%02d]\n' "$1" $((SECONDS / 60)) $((SECONDS % 60)); }
 config=configs/runs/english-5m.yaml
+in_config() { sed -n "s/^ *$1: *\([0-9]*\).*/\1/p" "$config"; }
+batch=$(in_config global_batch) at_once=$(in_config micro_batch)
+((batch % (ranks * at_once) == 0)) ||
+  fail "--ranks $ranks: a step of $config has $batch sequences, of which each rank computes $at_once at once; expected ranks that share them evenly"
+
+stage() { printf '\n== %s  [%d:%02d]\n' "$1" $((SECONDS / 60)) $((SECONDS % 60)); }
 
 stage 'Installing what is missing'
 text_packages=()  # of jobs/english-text.sh: a user without root hears of it before the build, not behind it

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Says all that this machine's GPU can say of Octet, the most valuable first: check.sh, training steps and GEMMs beside
 # PyTorch's, memory-bound kernels, resume.sh, evaluate.sh, ranks.sh, sanitize.sh, the other rows of bench.sh (all_plan.py
-# says why in that order). 15 minutes answer what matters most, 25 nearly all. What is there for this commit and device
-# is not done again, so another call goes on where the time ran out.
+# says why in that order). 15 minutes answer what matters most, and three calls of 25 do all. What is there for this
+# commit and device is not done again, so another call goes on where the time ran out.
 # Usage: jobs/gpu/all.sh [--minutes N] [--only REGEX] [--output DIR] [--python PYTHON] [--list]
 #   --minutes N       end after N minutes (default 25): what runs then is ended, and is left for the next call
 #   --only REGEX      only parts whose name matches

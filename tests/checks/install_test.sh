@@ -8,6 +8,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir "$folder"/{bin,jobs}
 cp jobs/install-packages.sh jobs/quickstart.sh "$folder/jobs"
+mkdir -p "$folder/configs/runs" && cp configs/runs/english-5m.yaml "$folder/configs/runs"
 echo "some text" >"$folder/mine.txt"
 printf '#!/bin/sh\nexec "$@"\n' >"$folder/bin/sudo"
 printf '#!/bin/sh\nexit 1\n' >"$folder/bin/dpkg-query" # nothing is installed
