@@ -1,5 +1,7 @@
 #include "jobs/dry_run/dry_machine.h"
 
+#include <algorithm>
+
 #include "jobs/run/fit.h"
 #include "src/base/error.h"
 
@@ -19,6 +21,14 @@ void check_device(const RunConfig& config, const DryMachine& m) {
   const std::string what = m.cluster ? fmt::format("the nodes of {} have {}GPUs", m.cluster->name, gpus ? "" : "no ")
                                      : fmt::format("--gpu {} is for runs on GPUs", m.gpu->name);
   throw usage_error("train", "device = {}: {}, expected --device {}", config.device, what, gpus ? "cuda" : "cpu");
+}
+
+/// Ranks that share a GPU are for tests, and say so (nccl.ranks_per_gpu).
+void check_ranks(const RunConfig& config, const DryRunOptions& o, const DryMachine& m) {
+  if (!m.cluster || m.cluster->gpus.per_node == 0 || config.nccl.ranks_per_gpu > 1) return;
+  if (o.ranks_per_node <= m.cluster->gpus.per_node) return;
+  throw usage_error("train", "--ranks-per-node {}: the nodes of {} have {} GPUs, expected no more ranks than that",
+                    o.ranks_per_node, m.cluster->name, m.cluster->gpus.per_node);
 }
 
 }  // namespace
@@ -43,6 +53,7 @@ DryMachine machine_of(const DryRunOptions& o, const RunConfig& config) {
     m.links = "400 Gb/s a GPU between nodes (--cluster knows better)";
   }
   check_device(config, m);
+  check_ranks(config, o, m);
   return m;
 }
 
@@ -73,22 +84,22 @@ MachineRates rates_of(const DryMachine& m) {
 namespace {
 
 /// Nothing is known to have a limit where neither a cluster nor a GPU is named.
-Fit fit_on(const MemoryPlan& plan, const DryMachine& m) {
-  if (m.cluster) return fit_of(plan, *m.cluster);
+Fit fit_on(const MemoryPlan& plan, const DryMachine& m, int ranks_on_node) {
+  if (m.cluster) return fit_of(plan, *m.cluster, ranks_on_node);
   return m.gpu ? fit_of(plan, *m.gpu) : Fit();
 }
 
 }  // namespace
 
 bool fits_gpu(const MemoryPlan& plan, const DryMachine& m) {
-  return fit_on(plan, m).gpu_fits();
+  return fit_on(plan, m, m.ranks_on_node).gpu_fits();
 }
 
-std::string fit_text(const MemoryPlan& plan, const DryMachine& m) {
+std::string fit_text(const MemoryPlan& plan, const DryMachine& m, std::int64_t ranks) {
   const auto line = [](double needs, double has, std::string_view of, bool fits) {
     return fmt::format("  {:.1f} of {:.1f} GiB of one {}: {}\n", needs, has, of, fits ? "fits" : "does NOT fit");
   };
-  const Fit fit = fit_on(plan, m);
+  const Fit fit = fit_on(plan, m, static_cast<int>(std::min<std::int64_t>(ranks, m.ranks_on_node)));
   const std::string_view gpu = m.cluster ? m.cluster->gpus.type : m.gpu ? m.gpu->name : "";
   std::string text;
   if (fit.of_gpu > 0) text += line(fit.gpu, fit.of_gpu, gpu, fit.gpu_fits());

@@ -24,7 +24,7 @@ struct DryMachine {
 };
 
 /// The machine that the options describe. Usage error for a GPU that is in no table, and where the run's device is not
-/// the machine's.
+/// the machine's, or has more ranks than a node has GPUs.
 DryMachine machine_of(const DryRunOptions& options, const RunConfig& config);
 
 /// Why there is no timeline of so many ranks; empty where there is one.
@@ -34,7 +34,7 @@ MachineRates rates_of(const DryMachine& machine);
 
 /// Says whether such a plan fits its GPU, where one is known.
 bool fits_gpu(const MemoryPlan& plan, const DryMachine& machine);
-/// Lines that say whether such a plan fits its GPU and its node, as far as these are known.
-std::string fit_text(const MemoryPlan& plan, const DryMachine& machine);
+/// Lines that say whether such a plan of so many ranks fits its GPU and its node, as far as these are known.
+std::string fit_text(const MemoryPlan& plan, const DryMachine& machine, std::int64_t ranks);
 
 }  // namespace octet

@@ -25,10 +25,10 @@ std::string memory_text(const MemoryPlan& plan, const DryCommand& c, const DryMa
     text += "  with workspaces as large as those of the CPU's kernels; a GPU's are known with the GPU alone\n";
     if (config.cuda.deterministic) text += "  without what attention takes for cuda.deterministic\n";
   }
-  if (c.mesh.pp == 1) return text + fit_text(plan, m);
+  if (c.mesh.pp == 1) return text + fit_text(plan, m, c.options.ranks);
   const PipelineMemory pipeline = plan_pipeline(config, c.mesh, m.ranks_on_node, DeviceType::cpu);
   return text + fmt::format("memory of the pipeline's ranks:\n{}", pipeline_table(pipeline)) +
-         fit_text(pipeline.ranks[pipeline.worst()], m);
+         fit_text(pipeline.ranks[pipeline.worst()], m, c.options.ranks);
 }
 
 }  // namespace
@@ -36,6 +36,7 @@ std::string memory_text(const MemoryPlan& plan, const DryCommand& c, const DryMa
 std::string dry_run_text(DryCommand c) {
   check_plan_file(c.run.config, c.run.origins);
   const DryMachine m = machine_of(c.options, c.run.config);
+  if (m.gpu) check_gpu(c.run.config, m.gpu->compute_capability, c.run.origins);
   if (c.run.config.device == DeviceType::cpu) set_up_cpu(c.run.config.cpu, m.ranks_on_node);  // for its workspaces
   std::string text = fmt::format("rank {} of {}, {}, {} a node\n", c.options.rank, c.options.ranks, layout_text(c.mesh),
                                  m.ranks_on_node);

@@ -9,8 +9,8 @@ double device_gib(const MemoryPlan& plan) {
 
 }  // namespace
 
-Fit fit_of(const MemoryPlan& plan, const ClusterProfile& p) {
-  const auto ranks = static_cast<double>(p.ranks_per_node());
+Fit fit_of(const MemoryPlan& plan, const ClusterProfile& p, int ranks_on_node) {
+  const auto ranks = static_cast<double>(ranks_on_node);
   const double device = device_gib(plan), host = static_cast<double>(plan.host) / 0x1p30;
   Fit fit{.of_node = static_cast<double>(p.nodes.memory_gib)};
   if (p.gpus.per_node == 0) {

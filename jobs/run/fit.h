@@ -15,8 +15,8 @@ struct Fit {
   bool node_fits() const { return of_node == 0 || node <= of_node; }
 };
 
-/// Rank 0 stands for all: no plan of another rank is larger.
-Fit fit_of(const MemoryPlan& plan, const ClusterProfile& profile);
+/// Rank 0 stands for all: no plan of another rank is larger. `ranks_on_node`: of the run.
+Fit fit_of(const MemoryPlan& plan, const ClusterProfile& profile, int ranks_on_node);
 /// The same of one GPU, of whose node nothing is known.
 Fit fit_of(const MemoryPlan& plan, const GpuSheet& gpu);
 

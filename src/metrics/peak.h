@@ -19,8 +19,8 @@ struct GpuSheet {
   double fp32 = 0;              ///< FLOP/s without tensor cores
   double memory_gib = 0;        ///< of the device
   double memory_bandwidth = 0;  ///< bytes a second
-  double nvlink_bandwidth =
-      0;  ///< bytes a second that a device can send to the others of its node: half of the sheet's
+  double nvlink_bandwidth = 0;  ///< bytes a second that a device can send to others of its node: half of the sheet's
+  int compute_capability = 0;   ///< 10 times the major number plus the minor one, as Device has it
 };
 /// None for a device that is not in the table.
 std::optional<GpuSheet> gpu_sheet(std::string_view device_name);

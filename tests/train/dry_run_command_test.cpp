@@ -223,6 +223,22 @@ TEST(DryRunCommand, TakesTheProductsOfTheCpuThatTheRunWouldTake) {
   EXPECT_EQ(cpu::gemm_input() == cpu::GemmInput::bf16, bf16) << "as the others of this program have it";
 }
 
+/// A run of fewer ranks than a node has GPUs takes the memory of these alone.
+TEST(DryRunCommand, ANodeHasTheRanksOfTheRun) {
+  const auto needs = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"--cluster", "grand-teton", "--train.global_batch", "16"};
+    words.insert(words.end(), more.begin(), more.end());
+    const std::string text = dry(run_8b, words);
+    const std::size_t end = text.find(" GiB of one node"), of = text.rfind(" of ", end);
+    return std::stod(text.substr(text.rfind("  ", of)));
+  };
+  const double one = needs({"--ranks", "1"});
+  EXPECT_NEAR(needs({"--ranks", "16", "--ranks-per-node", "4"}) / needs({"--ranks", "16", "--ranks-per-node", "2"}), 2,
+              0.02);
+  EXPECT_GT(one, 0);
+  EXPECT_LT(one, 1.2 * needs({"--ranks", "8"})) << "eight ranks save the same checkpoint";
+}
+
 /// A sheet and a profile of the same GPU are of one opinion.
 TEST(DryRunCommand, AGpuHasTheMemoryOfTheProfilesThatHaveIt) {
   for (const char* name : {"dgx-h100-infiniband", "grand-teton", "ibm-roce"}) {
@@ -262,6 +278,12 @@ TEST(DryRunCommand, RefusesByName) {
       says(refusal(run_8b, {"--ranks", "8", "--timeline", "t.json"}), "--timeline t.json: there is none: name a GPU"));
   EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--device", "cpu", "--gpu", "H100"}), "expected --device cuda"));
   EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--cluster", "local"}), "have no GPUs, expected --device cpu"));
+  EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--gpu", "A100"}), "and this GPU has 8.0"));
+  EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--cluster", "grand-teton", "--float8.recipe", "blockwise",
+                                    "--float8.all_gather", "auto", "--cluster.gpus.type", "B200"}),
+                   "compute capability 9.0, and this GPU has 10.0"));
+  EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--cluster", "grand-teton", "--ranks-per-node", "16"}),
+                   "have 8 GPUs, expected no more ranks"));
   EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--optimizer.lrr", "1"}), "optimizer.lr"));
   EXPECT_TRUE(
       says(refusal(run_8b, {"--ranks", "8", "--trace", "/nowhere/at/all"}), "/nowhere/at/all: cannot be written"));

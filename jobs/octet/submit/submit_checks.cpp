@@ -16,6 +16,7 @@
 #include "src/data/data_stages.h"
 #include "src/data/passes.h"
 #include "src/data/sampler.h"
+#include "src/metrics/peak.h"
 #include "src/metrics/status.h"
 #include "src/train/options/checks.h"
 #include "src/train/options/data_check.h"
@@ -58,6 +59,12 @@ void check_device(const RunConfig& c, const ClusterProfile& p) {
                     p.gpus.per_node, expected);
 }
 
+/// As each rank will ask of the GPU itself, where it is one that is known.
+void check_gpu_type(const CommandLine& run, const ClusterProfile& p) {
+  const auto sheet = p.gpus.per_node > 0 ? gpu_sheet(p.gpus.type) : std::nullopt;
+  if (sheet) check_gpu(run.config, sheet->compute_capability, run.origins);
+}
+
 /// A job that is requeued, restarted or the next of a chain goes on by itself.
 void check_resuming(const RunConfig& c, const SubmitOptions& o) {
   if (c.checkpoint.resume != Resume::automatic) {
@@ -85,13 +92,13 @@ void check_memory(const RunConfig& c, const MeshShape& mesh, const ClusterProfil
   const int ranks_on_node = static_cast<int>(p.ranks_per_node());
   const std::size_t worst = mesh.pp == 1 ? 0 : plan_pipeline(c, mesh, ranks_on_node, DeviceType::cpu).worst();
   const FittedRun fitted = fit_run(c, mesh, rank_of_stage(mesh, worst), ranks_on_node, DeviceType::cpu,
-                                   [&](const MemoryPlan& of) { return fit_of(of, p).gpu_fits(); });
+                                   [&](const MemoryPlan& of) { return fit_of(of, p, ranks_on_node).gpu_fits(); });
   const MemoryPlan& plan = fitted.plan;
   const auto refuse = [&](const char* what, double needs, double has, const std::string& ways) {
     throw usage_error("submit", "the run needs {:.1f} GiB of a {}, which has {:.1f} on {}; use {}\n{}", needs, what,
                       has, p.name, ways, memory_table(plan, nullptr));
   };
-  const Fit fit = fit_of(plan, p);
+  const Fit fit = fit_of(plan, p, ranks_on_node);
   const std::string ways = ways_to_less_memory(fitted.config, mesh, ranks_on_node, "nodes");
   if (!fit.gpu_fits()) refuse("GPU", fit.gpu, fit.of_gpu, ways);
   // Of a node with GPUs it is the checkpoints' memory, which the weights alone decide.
@@ -216,6 +223,7 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
   check_nodes(options, profile);
   check_time(options, profile, job.lead_seconds);
   check_device(config, profile);
+  check_gpu_type(run, profile);
   check_resuming(config, options);
   check_not_finished(config);
   const std::int64_t ranks = options.nodes * profile.ranks_per_node();
