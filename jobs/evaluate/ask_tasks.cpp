@@ -1,19 +1,16 @@
 #include "jobs/evaluate/ask_tasks.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
-#include "checkpoints/format/hash.h"
-#include "jobs/evaluate/text_report.h"
+#include "jobs/evaluate/evaluated_facts.h"
 #include "src/base/log.h"
 #include "src/base/progress.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
 #include "src/evaluate/tasks/begun_task.h"
 #include "src/evaluate/tasks/task_files.h"
-#include "src/train/options/sections.h"
 
 namespace octet::evaluate {
 namespace {
@@ -29,47 +26,6 @@ std::vector<EncodedTask> encode(const std::vector<LoadedTask>& tasks, const Foun
               out.back().cut, task.items.size(), model.window, model.source.name());
   }
   return out;
-}
-
-/// What the weights are. A checkpoint's manifest has the hashes of its files, to which they were compared; what a run
-/// makes of them later (view.h5) is not in it. Of a Hugging Face folder: size and time of change of each file.
-Json weights_of(const ModelSource& source) {
-  if (!source.hugging_face) return checkpoint::hash_of(checkpoint::to_json(source.manifest));
-  Json files = Json::object();
-  std::vector<std::filesystem::directory_entry> entries;
-  for (const auto& entry : std::filesystem::directory_iterator(source.directory)) {
-    if (entry.is_regular_file()) entries.push_back(entry);
-  }
-  std::ranges::sort(entries);
-  for (const auto& entry : entries) {
-    files[entry.path().filename().string()] = {entry.file_size(), entry.last_write_time().time_since_epoch().count()};
-  }
-  return files;
-}
-
-/// The options of float8 that the model computes with; null in another precision.
-Json float8_options(const LlamaSettings& settings) {
-  if (settings.precision != Precision::float8) return nullptr;
-  Float8Config float8 = settings.float8;
-  Schema schema;
-  declare_float8(schema, float8);
-  Json options;
-  for (const Option& option : schema.options()) options[option.name()] = option.text();
-  return options;
-}
-
-/// What all tasks are computed of. A copy of a checkpoint is the same model wherever it lies.
-Json facts_of(const FoundModel& model, const Tokenizer& tokenizer) {
-  const std::string name = model.source.name(), text = model.text();
-  return {{"model", model.source.hugging_face ? text : text.substr(name.size())},
-          {"files", weights_of(model.source)},
-          {"float8", float8_options(model.settings)},
-          {"device", name_of(model.options.device)},
-          {"tp", model.options.tp},
-          {"row_tokens", model.options.row_tokens},
-          {"tokenizer", tokenizer.info().fingerprint},
-          {"bos", tokenizer.info().adds_bos},
-          {"control_tokens", model.options.control_tokens}};
 }
 
 /// What a task is computed of.

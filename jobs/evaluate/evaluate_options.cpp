@@ -65,8 +65,8 @@ void declare_texts(Schema& schema, Options& o, Texts& t) {
   schema.add("output", o.output)
       .help(
           "Folder for results.json, documents.jsonl and the samples of tasks, which is made; those of --compare's "
-          "model "
-          "go to compare/ in it.");
+          "model go to compare/ in it. Results that it has of the same models in the same settings stay beside the new "
+          "ones; a folder with others is refused.");
   declare_threads(schema, o.cpu);
   schema.add("timeout", o.timeout).unit("s").above(0).help("Limit of one operation between ranks.");
 }

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "jobs/evaluate/ask_tasks.h"
+#include "jobs/evaluate/evaluated_facts.h"
+#include "jobs/evaluate/results_file.h"
 #include "jobs/evaluate/text_report.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
@@ -150,10 +152,23 @@ Json compare_answers(const Tasks& all, const Asked& first, const Asked& second, 
   return json;
 }
 
-void write(const Options& o, const Json& json, const std::string& folder) {
-  if (o.output.empty() || log::rank() != 0) return;
-  write_result(o.output, "results.json", json.dump(2) + "\n");
-  log::info("written: {}/results.json, {}/samples_TASK.jsonl", o.output, folder);
+Json limit_json(const Options& o) {
+  return o.limit > 0 ? Json(o.limit) : Json();
+}
+
+/// What the results are of.
+Json evaluation_of(const Options& o, const AskedModel& one, const AskedModel* other, const Tasks& all) {
+  if (o.output.empty() || log::rank() != 0) return {};  // the first rank alone looks at the folder
+  Json evaluation{{"model", facts_of(one.found, *one.tokenizer)}, {"limit", limit_json(o)}};
+  if (other != nullptr) {
+    evaluation["compare"] = facts_of(other->found, *other->tokenizer);
+    evaluation["bootstrap"] = bootstrap_json(o.bootstrap);
+  }
+  for (const LoadedTask& task : all.tasks) {
+    evaluation["results"][task.name] = {
+        {"shots", task.shots}, {"data", task.fingerprint}, {"questions", task.items.size()}};
+  }
+  return evaluation;
 }
 
 }  // namespace
@@ -167,17 +182,18 @@ void evaluate_tasks(const Options& o, const Ranks& ranks) {
     options.precision = o.compare_precision.value_or(options.precision);
     other.emplace(o.compare, options, all.tasks, ranks);
   }
+  const ResultsFile file(o.output, evaluation_of(o, one, other ? &*other : nullptr, all), ranks.hosts);
   const Asked first = ask_model(std::move(one), all, o.output, ranks);
   Json json = first.json;
-  json["limit"] = o.limit > 0 ? Json(o.limit) : Json();
-  write(o, json, o.output);
+  json["limit"] = limit_json(o);
+  file.write(json, o.output + "/samples_TASK.jsonl");
   if (!other) return;
   log::out("");
   const Asked second = ask_model(*std::move(other), all, compared_folder(o), ranks);
-  json["bootstrap"] = {{"samples", o.bootstrap.samples}, {"seed", o.bootstrap.seed}};
+  json["bootstrap"] = bootstrap_json(o.bootstrap);
   json["compare"] = second.json;
   json["difference"] = compare_answers(all, first, second, o.bootstrap);
-  write(o, json, compared_folder(o));
+  file.write(json, compared_folder(o) + "/samples_TASK.jsonl");
 }
 
 }  // namespace octet::evaluate

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "jobs/evaluate/evaluated_facts.h"
+#include "jobs/evaluate/results_file.h"
 #include "jobs/evaluate/text_report.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
@@ -20,6 +22,15 @@ namespace {
 
 const std::string& input_of(const Options& o) {
   return o.data.empty() ? o.text.input : o.data;
+}
+
+/// Of the texts' numbers in results.json.
+const char* result_name(const Options& o) {
+  return o.data.empty() ? "text" : "data";
+}
+
+std::int64_t stride_of(const Options& o, std::int64_t window) {
+  return o.stride == 0 ? window : o.stride;
 }
 
 /// What a model needs to know of its texts.
@@ -109,6 +120,11 @@ struct Subject {
   std::int32_t start() const { return language.bos ? *language.bos : *language.eos; }
 };
 
+Json facts_of(const Subject& subject) {
+  const Tokenizer* tokenizer = subject.language.tokenizer.get();
+  return tokenizer != nullptr ? facts_of(subject.found, *tokenizer) : facts_of(subject.found);
+}
+
 /// The longest text, or `enough`: of a longer one, and of texts that are too many to be read twice. Usage error for no
 /// text. Collective, so that all ranks have rows of one length, whatever each of them can see.
 std::int64_t longest_text(DocumentReader& texts, const Options& o, std::int64_t enough, Communicator& hosts) {
@@ -196,17 +212,26 @@ Evaluated evaluate_subject(Subject subject, const Options& o, const std::string&
   Json json{{"model", subject.found.source.name()},
             {"precision", name_of(subject.found.options.precision)},
             {"window", window},
-            {"stride", o.stride == 0 ? window : o.stride},
+            {"stride", stride_of(o, window)},
             {"before_each_document", {{"token", subject.language.bos ? "bos" : "eos"}, {"id", subject.start()}}},
             {"tokens_per_second", scored.tokens_per_second}};
-  json["results"][o.data.empty() ? "text" : "data"] = json_of(summary);
+  json["results"][result_name(o)] = json_of(summary);
   return {scored.scores, std::move(json)};
 }
 
-void write(const Options& o, const Json& json, const std::string& folder) {
-  if (o.output.empty() || log::rank() != 0) return;
-  write_result(o.output, "results.json", json.dump(2) + "\n");
-  log::info("written: {}/results.json, {}/documents.jsonl", o.output, folder);
+/// What the results are of. The texts are told by what names them: reading them twice could take as long as scoring.
+Json evaluation_of(const Options& o, const Data& data, const Subject& one, const Subject* other) {
+  if (o.output.empty() || log::rank() != 0) return {};  // the first rank alone looks at the folder
+  Json evaluation{{"model", facts_of(one)}, {"bootstrap", bootstrap_json(o.bootstrap)}, {"documents", result_name(o)}};
+  if (other != nullptr) evaluation["compare"] = facts_of(*other);
+  evaluation["results"][result_name(o)] = {{"input", input_of(o)},
+                                           {"fingerprint", data ? Json(data->fingerprint()) : Json()},
+                                           {"format", o.text.format ? Json(name_of(*o.text.format)) : Json()},
+                                           {"field", o.text.field},
+                                           {"blank_lines", o.text.split == SplitDocuments::blank_lines},
+                                           {"stride", stride_of(o, one.found.window)},
+                                           {"documents", o.documents}};
+  return evaluation;
 }
 
 }  // namespace
@@ -224,11 +249,12 @@ void evaluate_texts(const Options& o, const Ranks& ranks) {
           one.found.window, other->found.window);
     }
   }
+  const ResultsFile file(o.output, evaluation_of(o, data, one, other ? &*other : nullptr), ranks.hosts);
   const Evaluated first = evaluate_subject(std::move(one), o, o.output, ranks);
   Json json = first.json;
   json["input"] = input_of(o);
-  json["bootstrap"] = {{"samples", o.bootstrap.samples}, {"seed", o.bootstrap.seed}};
-  write(o, json, o.output);
+  json["bootstrap"] = bootstrap_json(o.bootstrap);
+  file.write(json, o.output + "/documents.jsonl");
   if (!other) return;
   log::out("");
   const Evaluated second = evaluate_subject(std::move(*other), o, compared_folder(o), ranks);
@@ -236,7 +262,7 @@ void evaluate_texts(const Options& o, const Ranks& ranks) {
   log::out("\nthe first less the second, document by document\n{}", text_of(difference));
   json["compare"] = second.json;
   json["difference"] = json_of(difference);
-  write(o, json, compared_folder(o));
+  file.write(json, compared_folder(o) + "/documents.jsonl");
 }
 
 }  // namespace octet::evaluate

@@ -59,6 +59,10 @@ Json json_of(const TextDifference& d) {
   return json;
 }
 
+Json bootstrap_json(const BootstrapOptions& bootstrap) {
+  return {{"samples", bootstrap.samples}, {"seed", bootstrap.seed}};
+}
+
 std::string document_lines(const std::vector<DocumentScore>& scores) {
   std::string lines;
   for (std::size_t i = 0; i < scores.size(); ++i) {

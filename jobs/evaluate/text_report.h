@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "src/evaluate/bootstrap.h"
 #include "src/evaluate/text_scores.h"
 
 namespace octet::evaluate {
@@ -19,6 +20,9 @@ std::string text_of(const TextDifference& difference);
 /// The same for results.json: "loss", "loss_interval": [low, high], ...; what is not known is null.
 Json json_of(const TextSummary& summary);
 Json json_of(const TextDifference& difference);
+
+/// The draws behind the intervals.
+Json bootstrap_json(const BootstrapOptions& bootstrap);
 
 /// Members KEY and KEY_interval, [low, high]; null where they are not known.
 void put(Json& json, const std::string& key, const std::optional<Estimate>& estimate);

@@ -70,10 +70,11 @@ def by_transformers(model, requests, batch):
 
 def by_octet(arguments, folder, prefix, precision):
     ranks = ["mpiexec", "-n", str(arguments.ranks)] if arguments.ranks > 1 else []
+    out = pathlib.Path(f"{prefix}-{precision}")  # results of another precision would be refused
     command = [*ranks, arguments.octet, str(folder), "--data", prefix, "--window", str(WINDOW), "--precision", precision,
-               "--threads", str(arguments.threads // arguments.ranks), "--output", str(folder / "out")]
+               "--threads", str(arguments.threads // arguments.ranks), "--output", str(out)]
     subprocess.run(command, check=True, capture_output=True)
-    results = json.loads((folder / "out" / "results.json").read_text(encoding="utf-8"))
+    results = json.loads((out / "results.json").read_text(encoding="utf-8"))
     r = results["results"]["data"]
     return -r["loss"] * r["tokens"], results["tokens_per_second"]
 

@@ -40,7 +40,8 @@ nlohmann::json results(const std::string& words, const std::string& out) {
 }
 
 void expect_all_read_the_end(const std::string& run, const std::string& data, const std::string& end) {
-  const std::string name = std::filesystem::path(data).filename().string();
+  const std::string name =
+      std::filesystem::path(data).filename().string() + "-" + std::filesystem::path(run).filename().string();
   const auto by_data = results(run + " --data " + data, name + "-data")["data"];
   const auto by_text = results(run + " --text end/documents.jsonl", name + "-text")["text"];
   EXPECT_EQ(by_data, by_text);

@@ -161,6 +161,7 @@ TEST_P(EndedEvaluation, BeginsAnewWithAnotherModelOrOtherData) {
   const CommandResult r = go_on(" --precision fp32");
   EXPECT_HAS(r.err, "is of another model, layout, tokenizer or data: the task begins anew");
   EXPECT_TRUE(Written(name_) == evaluated(" --precision fp32", name_ + "-other"));
+  fs::remove(workplace() / ("evaluated/" + name_ + "/results.json"));  // else it is refused
   EXPECT_HAS(go_on().err, "has it of another model, layout, tokenizer or data: it is asked anew");
   EXPECT_TRUE(Written(name_) == *whole_);
 }
@@ -234,8 +235,10 @@ TEST(EvaluateTasks, ComparesTwoModelsQuestionByQuestion) {
   EXPECT_NE(compared.own, alone.own);
   auto its = nlohmann::json::parse(other.results);
   its.erase("limit");
+  its.erase("evaluation");
   EXPECT_EQ(both["compare"], its);
   for (const char* key : {"bootstrap", "compare", "difference"}) EXPECT_EQ(both.erase(key), 1u) << key;
+  EXPECT_EQ(both["evaluation"].erase("compare") + both["evaluation"].erase("bootstrap"), 2u);
   EXPECT_EQ(both, nlohmann::json::parse(alone.results));
 }
 
@@ -272,6 +275,12 @@ TEST(EvaluateTasks, AnOwnTaskIsAskedAnewWhereItNamesOtherColumns) {
   const auto first = likelihoods(Written("columns").own);
   EXPECT_HAS(ask(arguments).err, "own: done before");
   write_short_task("with blanks", "own", "d");
+  const CommandResult refused = ask(arguments);
+  EXPECT_EQ(refused.exit_code, 64) << refused.all();
+  EXPECT_HAS(refused.err, "evaluated/columns/results.json: has results of ");
+  EXPECT_HAS(refused.err, "that would be replaced: its evaluation.results.own.data is ");
+  EXPECT_EQ(likelihoods(Written("columns").own), first);
+  fs::remove(workplace() / "evaluated/columns/results.json");
   const CommandResult again = ask(arguments);
   EXPECT_HAS(again.err, "it is asked anew");
   const auto second = likelihoods(Written("columns").own);
@@ -300,6 +309,10 @@ TEST(EvaluateTasks, ALimitAsksTheFirstQuestionsAlone) {
   EXPECT_EQ(json["n-samples"]["own"], nlohmann::json({{"original", 600}, {"effective", 50}}));
   EXPECT_EQ(json["limit"], 50);
   EXPECT_EQ(json["results"]["own"]["sample_len"], 50);
+  const CommandResult refused = in_workplace(command(" --precision fp32", "few"));
+  EXPECT_EQ(refused.exit_code, 64) << refused.all();
+  EXPECT_HAS(refused.err, "its evaluation.limit is 50, and this evaluation's null; expected another folder");
+  fs::remove(workplace() / "evaluated/few/results.json");
   const CommandResult more = in_workplace(command(" --precision fp32", "few"));
   EXPECT_HAS(more.err, "it is asked anew");
   EXPECT_EQ(likelihoods(Written("few").own), expected);
@@ -366,6 +379,62 @@ TEST(EvaluateTasks, RefusesInOneMessage) {
   write_short_task("group", "mmlu_stem");
   refused("--tasks mmlu,group/own.yaml --task-data datasets",
           "group/own.yaml: name is \"mmlu_stem\", as that of another task or group; expected each once");
+}
+
+nlohmann::json results_of(const std::string& output) {
+  return nlohmann::json::parse(read_bytes(workplace() / ("evaluated/" + output + "/results.json")));
+}
+
+// In any order, compared or not: what the folder has of the same models stays.
+TEST(EvaluateTasks, AFolderKeepsTheResultsOfSeveralEvaluations) {
+  write_short_task("kept-a", "a");
+  write_short_task("kept-b", "b", "d");
+  const std::string output = " --output evaluated/kept", text = "--text text/simple.txt --documents 2";
+  const auto well = [&](const std::string& arguments, int ranks = 1) {
+    const CommandResult r = ask(arguments + output, ranks);
+    EXPECT_EQ(r.exit_code, 0) << r.all();
+  };
+  well("--tasks kept-a/own.yaml");
+  const auto first = results_of("kept");
+  well(text, 2);
+  well("--tasks kept-b/own.yaml --compare " + less_trained());
+  const auto all = results_of("kept");
+  well("--tasks kept-a/own.yaml");
+  EXPECT_EQ(results_of("kept"), all);
+  for (const char* name : {"a", "b", "text"}) EXPECT_TRUE(all["results"].contains(name)) << name;
+  EXPECT_EQ(all["results"]["a"], first["results"]["a"]);
+  EXPECT_EQ(all["n-samples"].size(), 2u);
+  EXPECT_TRUE(all["difference"].contains("b"));
+  EXPECT_FALSE(all["difference"].contains("a"));
+  EXPECT_TRUE(all.contains("before_each_document"));
+}
+
+TEST(EvaluateTasks, AFolderOfAnotherEvaluationIsRefusedAndStaysAsItIs) {
+  write_short_task("other", "a");
+  const std::string folder = workplace() / "evaluated/refusing", output = " --output evaluated/refusing",
+                    text = "--text text/simple.txt --documents 2", task = "--tasks other/own.yaml";
+  ASSERT_EQ(ask(task + " --compare " + less_trained() + output).exit_code, 0);
+  ASSERT_EQ(ask(text + output).exit_code, 0);
+  const std::string results = read_bytes(folder + "/results.json"), documents = read_bytes(folder + "/documents.jsonl");
+  const auto refused = [&](const std::string& arguments, const std::string& message, const std::string& model = "") {
+    const CommandResult r = in_workplace("mpiexec -n 2 " + octet_evaluate +
+                                         (model.empty() ? saved_run().directory : model) + " " + arguments + output);
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    EXPECT_EQ(r.out, "") << "a model was evaluated";
+    EXPECT_EQ(occurrences(r.err, message), 1) << r.err;
+    EXPECT_EQ(read_bytes(folder + "/results.json"), results);
+    EXPECT_EQ(read_bytes(folder + "/documents.jsonl"), documents);
+  };
+  refused(text, "its evaluation.model.files is ", less_trained());
+  refused(task, "its evaluation.model.files is ", less_trained());
+  refused(text + " --precision fp32", "its evaluation.model.model is ");
+  refused(text + " --stride 8", "its evaluation.results.text.stride is 32, and this evaluation's 8; expected another");
+  refused("--data data/text", "its evaluation.documents is \"text\", and this evaluation's \"data\"");
+  refused(task + " --compare " + saved_run().directory, "its evaluation.compare.files is ");
+  write_bytes(folder + "/results.json", "{}");
+  const CommandResult unknown = ask(task + output);
+  EXPECT_EQ(unknown.exit_code, 64) << unknown.all();
+  EXPECT_HAS(unknown.err, "results.json: does not say of what its results are");
 }
 
 TEST(EvaluateTasks, WhatCannotBeKeptIsOneMessage) {

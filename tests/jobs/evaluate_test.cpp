@@ -104,12 +104,12 @@ TEST(Evaluate, ComparesAModelWithItselfAndInAnotherPrecision) {
 
 // What was written of each document, from which a script computes the difference and its intervals again.
 TEST(Evaluate, WritesTheDocumentsOfBothModels) {
-  const std::string folder = workplace() / "evaluated/both";
+  const std::string folder = workplace() / "evaluated/both-texts";
   const CommandResult r =
       evaluate(saved_run().directory + " --precision fp32 --bootstrap 200 --seed 7 --text " + held_out() +
-               " --compare-precision bf16 --compare " + saved_run().directory + " --output evaluated/both");
+               " --compare-precision bf16 --compare " + saved_run().directory + " --output evaluated/both-texts");
   ASSERT_EQ(r.exit_code, 0) << r.all();
-  EXPECT_HAS(r.err, "written: evaluated/both/results.json, evaluated/both/compare/documents.jsonl");
+  EXPECT_HAS(r.err, "written: evaluated/both-texts/results.json, evaluated/both-texts/compare/documents.jsonl");
   const std::string first = read_bytes(folder + "/documents.jsonl"),
                     other = read_bytes(folder + "/compare/documents.jsonl");
   EXPECT_EQ(std::ranges::count(other, '\n'), 10);

@@ -1,0 +1,60 @@
+#include "jobs/evaluate/evaluated_facts.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "checkpoints/format/hash.h"
+#include "src/train/options/sections.h"
+
+namespace octet::evaluate {
+namespace {
+
+/// What the weights are. A checkpoint's manifest has the hashes of its files, to which they were compared; what a run
+/// makes of them later (view.h5) is not in it. Of a Hugging Face folder: size and time of change of each file.
+Json weights_of(const ModelSource& source) {
+  if (!source.hugging_face) return checkpoint::hash_of(checkpoint::to_json(source.manifest));
+  Json files = Json::object();
+  std::vector<std::filesystem::directory_entry> entries;
+  for (const auto& entry : std::filesystem::directory_iterator(source.directory)) {
+    if (entry.is_regular_file()) entries.push_back(entry);
+  }
+  std::ranges::sort(entries);
+  for (const auto& entry : entries) {
+    files[entry.path().filename().string()] = {entry.file_size(), entry.last_write_time().time_since_epoch().count()};
+  }
+  return files;
+}
+
+/// The options of float8 that the model computes with; null in another precision.
+Json float8_options(const LlamaSettings& settings) {
+  if (settings.precision != Precision::float8) return nullptr;
+  Float8Config float8 = settings.float8;
+  Schema schema;
+  declare_float8(schema, float8);
+  Json options;
+  for (const Option& option : schema.options()) options[option.name()] = option.text();
+  return options;
+}
+
+}  // namespace
+
+Json facts_of(const FoundModel& model) {
+  const std::string name = model.source.name(), text = model.text();
+  return {{"model", model.source.hugging_face ? text : text.substr(name.size())},
+          {"files", weights_of(model.source)},
+          {"float8", float8_options(model.settings)},
+          {"device", name_of(model.options.device)},
+          {"tp", model.options.tp},
+          {"row_tokens", model.options.row_tokens}};
+}
+
+Json facts_of(const FoundModel& model, const Tokenizer& tokenizer) {
+  Json facts = facts_of(model);
+  facts["tokenizer"] = tokenizer.info().fingerprint;
+  facts["bos"] = tokenizer.info().adds_bos;
+  facts["control_tokens"] = model.options.control_tokens;
+  return facts;
+}
+
+}  // namespace octet::evaluate
