@@ -68,6 +68,9 @@ std::int64_t original_positions(const JsonReader& of, const JsonReader& config) 
 /// Of rope_parameters or rope_scaling, in which older files say "type" for "rope_type". llama3 has no defaults.
 RotaryEmbedding rotary_embedding(const JsonReader& of, const JsonReader& config, double theta) {
   RotaryEmbedding rope{.theta = number_or(of, "rope_theta", theta)};
+  if (config.has("rope_theta") && rope.theta != theta) {
+    throw of.at("rope_theta").refuse(fmt::format("{}, as rope_theta has it", config.at("rope_theta").shown()));
+  }
   const char* key = of.has("rope_type") ? "rope_type" : "type";
   const std::string type = of.has(key) ? of.text(key) : "default";
   if (type == "default") return rope;

@@ -240,6 +240,8 @@ TEST_F(HuggingFace, ConfigsOfOtherModelsAreRefusedByKey) {
       {with("sliding_window", 4096), "sliding_window is 4096"},
       {with("rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}), "rope_scaling.low_freq_factor is missing"},
       {with("rope_scaling", llama31()), "expected what rope_parameters says"},
+      {with("rope_parameters", {{"rope_type", "default"}, {"rope_theta", 500.0}}),
+       "rope_parameters.rope_theta is 500.0; expected "},
       {with("rope_parameters", {{"rope_type", "yarn"}}), "rope_type is \"yarn\"; expected \"default\" or \"llama3\""},
       {with("hidden_size", nullptr), "hidden_size is null"},
       {with("hidden_size", 20.5), "hidden_size is 20.5"},
