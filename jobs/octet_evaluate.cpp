@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <optional>
 
-#include "checkpoints/format/durable.h"
 #include "jobs/evaluate/evaluate_tasks.h"
 #include "jobs/evaluate/evaluate_texts.h"
 #include "jobs/evaluate/generate.h"
@@ -11,6 +10,8 @@
 #include "jobs/ranks/nccl_tuner.h"
 #include "jobs/ranks/rank_binding.h"
 #include "jobs/ranks/world.h"
+#include "src/base/error.h"
+#include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/train/start/cpu_setup.h"
@@ -25,10 +26,17 @@ MeshShape shape_of(std::int64_t tp, int ranks) {
   return {.dp_shard = ranks / static_cast<int>(tp), .tp = static_cast<int>(tp)};
 }
 
+/// A path that cannot be a folder is a wrong command, not what the machine refused.
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw usage_error("evaluate", "--output {}: cannot be made: {}", folder, why_not_written(error.value()));
+}
+
 int evaluate(const Options& options, MpiRuntime& mpi) {
   const MeshShape shape = shape_of(options.models.tp, mpi.size());
   for (const std::string& folder : {options.output, compared_folder(options)}) {
-    if (!folder.empty() && mpi.rank() == 0) checkpoint::make_directories(folder);
+    if (!folder.empty() && mpi.rank() == 0) make_folder(folder);
   }
   const auto host_stream = cpu_device().make_stream();
   const auto hosts = make_mpi_communicator(*host_stream, "control");

@@ -259,6 +259,7 @@ TEST(Evaluate, RefusesInOneMessage) {
   write_bytes(workplace() / "empty.txt", "");
   refused(run + " --text empty.txt", "empty.txt: has no text");
   refused(run + " --text " + text + " --output empty.txt", "--output empty.txt: is no folder; expected one");
+  refused(run + " --text " + text + " --output empty.txt/below", "empty.txt/below: cannot be made: ");
   refused(run + " --text missing.txt", "cannot read input missing.txt: No such file");
   refused(run + " --text " + text + " --stride 33", "--stride is 33; expected at most the window of 32 tokens");
   refused(run + " --text " + text + " --row-tokens 8", "--row-tokens is 8; expected at least the window of 32 tokens");
