@@ -89,7 +89,8 @@ TEST(Validate, Float8NeedsMultiplesOf16) {
       {[](RunConfig& c) {
          c.model.ffn_dim = 700, c.float8.bf16_linears = {"w1", "w3"};
        },
-       {"linear feed_forward.w2, GEMM output of m", "k = 700 (inputs of model 5m)", "[feed_forward.w2] would do"}},
+       {"linear feed_forward.w2, GEMM output of m", "k = 700 (inputs of model 5m)",
+        "float8.bf16_linears [w1, w3, feed_forward.w2] would do"}},
       {[](RunConfig& c) { c.model.ffn_dim = 700, c.float8.bf16_linears = {"feed_forward"}; }, {}},
       {[](RunConfig& c) { c.model.head_dim = 66; }, {"linear attention.wq", "n = 264 (outputs of model 5m)"}},
       {[](RunConfig& c) { c.model.ffn_dim = 784, c.parallel.tp = 2; },
@@ -129,6 +130,34 @@ TEST(Validate, Float8NeedsMultiplesOf16) {
       }
     }
   }
+}
+
+/// What a refusal says would do, does.
+TEST(Validate, WeightsThatDoNotFitAreToldBeforeTokensAndNeverToKeepAllLinearsInBf16) {
+  RunConfig c = sample();
+  c.precision = Precision::float8;
+  c.model.dim = 40, c.model.heads = 4, c.model.head_dim = 10, c.model.kv_heads = 4;  // no linear has a weight that fits
+  c.train.micro_batch = 1;
+  c.train.seq_len = 33;  // nor do the tokens
+  const auto refusal = [&] { return error_of([&] { validate(c); }); };
+  expect_parts(refusal(), {"n = 40 (outputs of model 5m)", "16; precision bf16 would do, or a model of another shape"});
+  EXPECT_EQ(refusal().find("bf16_linears"), std::string::npos);
+  c.model = sample().model;
+  c.model.dim = 64, c.model.heads = 4, c.model.head_dim = 16, c.model.kv_heads = 2, c.model.ffn_dim = 128;
+  c.float8.recipe = "blockwise";
+  c.train.seq_len = 32;
+  expect_parts(refusal(),
+               {"n = 64 (outputs of model 5m)", "128; a recipe that needs multiples of 16 would do, or precision bf16"});
+  c.float8.recipe = "tensorwise";
+  validate(c);
+  // Where a linear fits, the others may stay in bf16, beside those that do already.
+  c.float8.recipe = "blockwise";
+  c.train.seq_len = 128;
+  c.model.dim = 128, c.model.head_dim = 32;
+  c.float8.bf16_linears = {"wv"};
+  expect_parts(refusal(), {"n = 64 (outputs", "; float8.bf16_linears [wv, attention.wk] would do, or a model of"});
+  c.float8.bf16_linears = {"wv", "attention.wk"};
+  validate(c);
 }
 
 /// Scales of 128 values: the 5m model has multiples of 128 but for what tensor parallelism makes of its kv heads.

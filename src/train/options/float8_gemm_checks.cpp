@@ -35,14 +35,30 @@ bool weight_fits(const Float8Gemm& g) {
   return std::ranges::all_of(g.extents(), [&](const Float8Gemm::Extent& e) { return !is_of_weight(e) || fits(g, e); });
 }
 
-/// The linears whose weights do not fit, each once.
-std::vector<std::string> too_odd(const RunConfig& c, const BlockRecipes& recipes) {
-  std::vector<std::string> names;
+/// What float8.bf16_linears would have to say: what it says, and the linears whose weights do not fit, each once. None
+/// where no linear would be left in fp8.
+std::vector<std::string> without_misfits(const RunConfig& c, const BlockRecipes& recipes) {
+  std::vector<std::string> names = c.float8.bf16_linears;
+  bool any_fits = false;
   for (const Float8Gemm& g : gemms_of(c, recipes, c.parallel.tp)) {
-    const std::string name(recipes[static_cast<std::size_t>(g.linear)].name);
-    if (!weight_fits(g) && (names.empty() || names.back() != name)) names.push_back(name);
+    if (g.gemm != "output") continue;  // the others have its weight too
+    if (weight_fits(g)) {
+      any_fits = true;
+    } else {
+      names.emplace_back(recipes[static_cast<std::size_t>(g.linear)].name);
+    }
   }
-  return names;
+  return any_fits ? names : std::vector<std::string>();
+}
+
+/// Where the recipe needs multiples of more than 16, some of the others have weights that fit.
+bool fits_other_recipe(const RunConfig& c, const BlockRecipes& recipes) {
+  constexpr std::int64_t least = 16;
+  return std::ranges::all_of(gemms_of(c, recipes, c.parallel.tp), [](Float8Gemm g) {
+    const bool is_more = g.multiple > least;
+    g.multiple = least;
+    return is_more && weight_fits(g);
+  });
 }
 
 /// The largest smaller degree at which every weight's rows and columns fit a rank.
@@ -53,6 +69,20 @@ std::optional<std::int64_t> smaller_tp(const RunConfig& c, const BlockRecipes& r
     if (std::ranges::all_of(gemms_of(c, recipes, tp), weight_fits)) return tp;
   }
   return std::nullopt;
+}
+
+/// What would do for weights that do not fit.
+std::string remedy_of_weights(const RunConfig& c, const BlockRecipes& recipes) {
+  std::vector<std::string> ways;
+  const std::vector<std::string> names = without_misfits(c, recipes);
+  if (!names.empty()) ways.push_back(fmt::format("float8.bf16_linears [{}]", joined(names)));
+  if (const auto tp = smaller_tp(c, recipes)) ways.push_back(fmt::format("parallel.tp {}", *tp));
+  if (names.empty() && fits_other_recipe(c, recipes)) ways.push_back("a recipe that needs multiples of 16");
+  if (names.empty()) ways.push_back("precision bf16");
+  if (ways.size() == 1) ways.push_back("a model of another shape");
+  std::string text = ways.front() + " would do";
+  for (std::size_t i = 1; i < ways.size(); ++i) text += ", or " + ways[i];
+  return text;
 }
 
 /// What an extent is made of, and what would do in its place.
@@ -78,21 +108,18 @@ Explanation explain(const RunConfig& c, const BlockRecipes& recipes, const Float
     default:
       break;
   }
-  const std::optional<std::int64_t> smaller = smaller_tp(c, recipes);
   return {"precision", "float8",
           fmt::format("{} of model {}{}", extent.of == GemmExtent::inputs ? "inputs" : "outputs", c.model.name, a_rank),
-          fmt::format("float8.bf16_linears [{}] would do{}", joined(too_odd(c, recipes)),
-                      smaller ? fmt::format(", or parallel.tp {}", *smaller) : ", or a model of another shape")};
+          remedy_of_weights(c, recipes)};
 }
 
-}  // namespace
-
-void check_float8_gemms(const RunConfig& c, const BlockRecipes& recipes, const Origins& at) {
+/// The first extent that is no multiple, of a weight or of tokens.
+void check_extents(const RunConfig& c, const BlockRecipes& recipes, const Origins& at, bool of_weights) {
   for (const Float8Gemm& g : gemms_of(c, recipes, c.parallel.tp)) {
     constexpr std::array names = {"m", "n", "k"};
     for (std::size_t i = 0; i < names.size(); ++i) {
       const Float8Gemm::Extent extent = g.extents()[i];
-      if (fits(g, extent)) continue;
+      if (is_of_weight(extent) != of_weights || fits(g, extent)) continue;
       const std::string_view linear = recipes[static_cast<std::size_t>(g.linear)].name;
       const Explanation e = explain(c, recipes, extent, g.multiple);
       throw refuse(at, e.key, e.value,
@@ -100,6 +127,13 @@ void check_float8_gemms(const RunConfig& c, const BlockRecipes& recipes, const O
                    g.gemm, g.m.value, g.n.value, g.k.value, names[i], extent.value, e.made_of, g.multiple, e.remedy);
     }
   }
+}
+
+}  // namespace
+
+void check_float8_gemms(const RunConfig& c, const BlockRecipes& recipes, const Origins& at) {
+  check_extents(c, recipes, at, true);  // first: other tokens are of no use where the weights do not fit
+  check_extents(c, recipes, at, false);
 }
 
 }  // namespace octet
