@@ -5,6 +5,11 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 (($#)) || { sed -n 's/^# \{0,1\}//; 2,4p' "$0" && exit 64; }
+for run in "$@"; do
+  [[ -f $run/metrics.jsonl && -r $run/metrics.jsonl ]] && continue
+  echo "loss_table.sh: $run: has no metrics.jsonl that can be read; expected a run directory" >&2
+  exit 64
+done
 
 printf '%-10s %14s %16s %10s   %s\n' run 'training loss' 'validation loss' tokens/s files
 first='' first_name=''

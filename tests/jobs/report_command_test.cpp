@@ -42,6 +42,9 @@ TEST(PlotLoss, RunsNothingThatANameHolds) {
     const CommandResult r = in_workplace(fmt::format("{}/jobs/{} {} </dev/null", OCTET_SOURCE_DIR, script, runs));
     ASSERT_EQ(r.exit_code, 0) << r.all();
   }
+  const CommandResult none = in_workplace(OCTET_SOURCE_DIR "/jobs/loss_table.sh " + runs + " text");
+  EXPECT_EQ(none.exit_code, 64);
+  EXPECT_EQ(none.all(), "loss_table.sh: text: has no metrics.jsonl that can be read; expected a run directory\n");
   const std::string picture = read_bytes(workplace() / "losses.svg");
   for (const char* text : {"`touch made`, training", "lr=1e-3, it", "a `touch made`"}) EXPECT_HAS(picture, text);
   EXPECT_FALSE(std::filesystem::exists(workplace() / "made"));
