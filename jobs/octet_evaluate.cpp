@@ -1,4 +1,5 @@
 // octet-evaluate: one rank of an evaluation. `mpiexec -n N octet-evaluate MODEL [OPTIONS]`, --help says more.
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <optional>
@@ -26,11 +27,14 @@ MeshShape shape_of(std::int64_t tp, int ranks) {
   return {.dp_shard = ranks / static_cast<int>(tp), .tp = static_cast<int>(tp)};
 }
 
-/// A path that cannot be a folder is a wrong command, not what the machine refused.
+/// A path that cannot be a folder is a wrong command; a full disk is what the machine refused.
 void make_folder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) throw usage_error("evaluate", "--output {}: cannot be made: {}", folder, why_not_written(error.value()));
+  if (!error) return;
+  errno = error.value();
+  throw Error(not_written("evaluate", folder).code(),
+              fmt::format("[evaluate] --output: {}: cannot be made: {}", folder, why_not_written(error.value())));
 }
 
 int evaluate(const Options& options, MpiRuntime& mpi) {

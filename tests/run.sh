@@ -292,7 +292,7 @@ run_room() {
 
 lately=(tests/support/changed.py --hours 4)  # of which several commits may have come at once
 # Each access of the kernels is checked where one of them or the emulation has changed: it takes several times as long.
-checks_accesses() { ((long)) || [[ -n $("${lately[@]}" files | grep -E '^(kernels/cuda|tests/emulated)/') ]]; }
+checks_accesses() { ((long)) || "${lately[@]}" files | grep -E '^(kernels/cuda|tests/emulated)/' >/dev/null; }
 fuzzed=(base checkpoints cluster corpus data evaluate report tokenizer train tuning)
 if ((!long && !list)) && [[ -z $only ]]; then
   names=$("${lately[@]}" fuzz "${fuzzed[@]}")

@@ -40,7 +40,7 @@ one() {  # RECIPE SEED: beside bf16 of its seed; again from where an interrupted
   local name=$prefix$1-seed$2
   [[ -d $output/$name ]] || { echo "$name is not there" && return; }
   "$program" "$output/$name" --compare "$output/${prefix}bf16-seed$2" --text data/held-out.txt --split-documents blank-lines \
-    --documents "$documents" --device "$device" --output "$output/evaluated/$name" >"$output/evaluated-$name.log" 2>&1 ||
+    --documents "$documents" --device "$device" --output "$output/evaluated/$name" --overwrite >"$output/evaluated-$name.log" 2>&1 ||
     { echo "$name ended with exit code $?: $output/evaluated-$name.log" && return 1; }
 }
 export -f one

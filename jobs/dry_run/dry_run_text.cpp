@@ -36,7 +36,7 @@ std::string memory_text(const MemoryPlan& plan, const DryCommand& c, const DryMa
 std::string dry_run_text(DryCommand c) {
   check_plan_file(c.run.config, c.run.origins);
   const DryMachine m = machine_of(c.options, c.run.config);
-  if (m.gpu) check_gpu(c.run.config, m.gpu->compute_capability, c.run.origins);
+  if (m.gpu) check_gpu(c.run.config, m.gpu->compute_capability, c.run.origins, m.gpu->name);
   if (c.run.config.device == DeviceType::cpu) set_up_cpu(c.run.config.cpu, m.ranks_on_node);  // for its workspaces
   std::string text = fmt::format("rank {} of {}, {}, {} a node\n", c.options.rank, c.options.ranks, layout_text(c.mesh),
                                  m.ranks_on_node);

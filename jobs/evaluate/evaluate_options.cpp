@@ -14,7 +14,7 @@
 namespace octet::evaluate {
 namespace {
 
-const std::vector<std::string> flags = {"help", "control-tokens", "generate"};
+const std::vector<std::string> flags = {"help", "control-tokens", "generate", "overwrite"};
 
 /// As written on the command line.
 struct Texts {
@@ -66,7 +66,7 @@ void declare_texts(Schema& schema, Options& o, Texts& t) {
       .help(
           "Folder for results.json, documents.jsonl and the samples of tasks, which is made; those of --compare's "
           "model go to compare/ in it. Results that it has of the same models in the same settings stay beside the new "
-          "ones; a folder with others is refused.");
+          "ones; a folder with others is refused without --overwrite.");
   declare_threads(schema, o.cpu);
   schema.add("timeout", o.timeout).unit("s").above(0).help("Limit of one operation between ranks.");
 }
@@ -157,6 +157,10 @@ Options parse_options(int argc, const char* const* argv) {
                       asked == 0 ? "nothing to evaluate on" : "more than one thing to evaluate on");
   }
   o.models.control_tokens = arguments.has("control-tokens");
+  o.overwrite = arguments.has("overwrite");
+  if (o.overwrite && o.output.empty()) {
+    throw usage_error("evaluate", "--overwrite changes nothing here: it is for --output");
+  }
   if (t.format != "auto") o.text.format = value_named<TextFormat>(t.format);
   o.text.split = split_documents_from(t.split);
   o.bootstrap.seed = o.generate.sampling.seed = static_cast<std::uint64_t>(t.seed);
@@ -191,6 +195,7 @@ std::string usage_text() {
          "  -h, --help        this text\n"
          "  --version         commit, build and libraries\n"
          "  --control-tokens  text that spells a control token is that token, and not plain text\n"
+         "  --overwrite       replace results of another evaluation in the folder of --output\n"
          "  --generate        write on behind --prompt; one process needs no mpiexec: octet generate\n\n" +
          help_text(schema) +
          "\nExit codes: 0; 64 for a wrong command, model or text; 71 when a rank was lost or an operation took longer\n"

@@ -30,7 +30,8 @@ struct Options {
   BootstrapOptions bootstrap{};
   bool generates = false;
   GenerateOptions generate{};
-  std::string output;  ///< folder; empty: none
+  std::string output;      ///< folder; empty: none
+  bool overwrite = false;  ///< results of another evaluation there
   CpuConfig cpu{};
   double timeout = 600;  ///< seconds of one operation
 };

@@ -182,7 +182,7 @@ void evaluate_tasks(const Options& o, const Ranks& ranks) {
     options.precision = o.compare_precision.value_or(options.precision);
     other.emplace(o.compare, options, all.tasks, ranks);
   }
-  const ResultsFile file(o.output, evaluation_of(o, one, other ? &*other : nullptr, all), ranks.hosts);
+  const ResultsFile file(o.output, o.overwrite, evaluation_of(o, one, other ? &*other : nullptr, all), ranks.hosts);
   const Asked first = ask_model(std::move(one), all, o.output, ranks);
   Json json = first.json;
   json["limit"] = limit_json(o);

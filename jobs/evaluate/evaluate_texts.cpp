@@ -224,8 +224,7 @@ Json evaluation_of(const Options& o, const Data& data, const Subject& one, const
   if (o.output.empty() || log::rank() != 0) return {};  // the first rank alone looks at the folder
   Json evaluation{{"model", facts_of(one)}, {"bootstrap", bootstrap_json(o.bootstrap)}, {"documents", result_name(o)}};
   if (other != nullptr) evaluation["compare"] = facts_of(*other);
-  evaluation["results"][result_name(o)] = {{"input", input_of(o)},
-                                           {"fingerprint", data ? Json(data->fingerprint()) : Json()},
+  evaluation["results"][result_name(o)] = {{"input", data ? fmt::format("{:016x}", data->fingerprint()) : input_of(o)},
                                            {"format", o.text.format ? Json(name_of(*o.text.format)) : Json()},
                                            {"field", o.text.field},
                                            {"blank_lines", o.text.split == SplitDocuments::blank_lines},
@@ -249,7 +248,7 @@ void evaluate_texts(const Options& o, const Ranks& ranks) {
           one.found.window, other->found.window);
     }
   }
-  const ResultsFile file(o.output, evaluation_of(o, data, one, other ? &*other : nullptr), ranks.hosts);
+  const ResultsFile file(o.output, o.overwrite, evaluation_of(o, data, one, other ? &*other : nullptr), ranks.hosts);
   const Evaluated first = evaluate_subject(std::move(one), o, o.output, ranks);
   Json json = first.json;
   json["input"] = input_of(o);

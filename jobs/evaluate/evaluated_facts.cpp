@@ -10,6 +10,11 @@
 namespace octet::evaluate {
 namespace {
 
+/// Whether a model computes otherwise where the file is another.
+bool decides(const std::string& file) {
+  return file.ends_with(".safetensors") || file.ends_with(".json") || file.starts_with("tokenizer");
+}
+
 /// What the weights are. A checkpoint's manifest has the hashes of its files, to which they were compared; what a run
 /// makes of them later (view.h5) is not in it. Of a Hugging Face folder: size and time of change of each file.
 Json weights_of(const ModelSource& source) {
@@ -17,7 +22,9 @@ Json weights_of(const ModelSource& source) {
   Json files = Json::object();
   std::vector<std::filesystem::directory_entry> entries;
   for (const auto& entry : std::filesystem::directory_iterator(source.directory)) {
-    if (entry.is_regular_file()) entries.push_back(entry);
+    const std::string file = entry.path().filename().string();
+    if (entry.is_regular_file() && decides(file) && file != "results.json" && file != "tasks.json")
+      entries.push_back(entry);
   }
   std::ranges::sort(entries);
   for (const auto& entry : entries) {
@@ -40,8 +47,8 @@ Json float8_options(const LlamaSettings& settings) {
 }  // namespace
 
 Json facts_of(const FoundModel& model) {
-  const std::string name = model.source.name(), text = model.text();
-  return {{"model", model.source.hugging_face ? text : text.substr(name.size())},
+  const std::string text = model.text().substr(model.source.name().size());
+  return {{"model", text.substr(std::min(text.find_first_not_of(": "), text.size()))},
           {"files", weights_of(model.source)},
           {"float8", float8_options(model.settings)},
           {"device", name_of(model.options.device)},

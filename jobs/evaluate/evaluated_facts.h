@@ -9,7 +9,7 @@ namespace octet::evaluate {
 /// checkpoint is the same model wherever it lies.
 Json facts_of(const FoundModel& model, const Tokenizer& tokenizer);
 
-/// The same for any results of the model, with or without a tokenizer at hand.
+/// The same without the tokenizer: of data that are scored where none is at hand.
 Json facts_of(const FoundModel& model);
 
 }  // namespace octet::evaluate

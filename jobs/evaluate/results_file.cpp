@@ -1,5 +1,6 @@
 #include "jobs/evaluate/results_file.h"
 
+#include <cerrno>
 #include <optional>
 #include <utility>
 
@@ -29,19 +30,30 @@ std::optional<Difference> first_difference(const Json& found, const Json& expect
   return std::nullopt;
 }
 
-constexpr const char* instead = "expected another folder in --output, or an empty one";
+constexpr const char* instead = "expected another folder in --output, or --overwrite";
+
+/// "runs/a in bf16".
+std::string model_text(const Json& of) {
+  return fmt::format("{} in {}", of.value("model", "a model"), of.value("precision", "another precision"));
+}
 
 }  // namespace
 
-ResultsFile::ResultsFile(const std::string& folder, Json evaluation, Communicator& hosts)
+ResultsFile::ResultsFile(const std::string& folder, bool overwrite, Json evaluation, Communicator& hosts)
     : folder_(folder), evaluation_(std::move(evaluation)) {
   if (folder_.empty()) return;
   std::string refusal;
   if (log::rank() == 0) {
     try {
       read();
+      check();
     } catch (const Error& error) {
       refusal = error.what();
+    }
+    if (overwrite && !refusal.empty()) {
+      log::info("{}: of another evaluation, is replaced (--overwrite)", path());
+      earlier_ = Json::object();
+      refusal.clear();
     }
   }
   refusal = broadcast_bytes(refusal, 0, hosts);
@@ -50,24 +62,32 @@ ResultsFile::ResultsFile(const std::string& folder, Json evaluation, Communicato
 
 void ResultsFile::read() {
   const auto text = read_text_file(path());
-  if (!text) return;
+  if (!text) {
+    if (errno == ENOENT) return;
+    throw usage_error("evaluate", "{}: cannot be read: {}", path(), reason_not_read(errno));
+  }
   earlier_ = Json::parse(*text, nullptr, false);
   if (!earlier_.is_object() || !earlier_.contains("evaluation") || !earlier_["evaluation"].is_object()) {
     throw usage_error("evaluate", "{}: does not say of what its results are, which would be replaced; {}", path(),
                       instead);
   }
+}
+
+void ResultsFile::check() const {
+  if (!earlier_.contains("evaluation")) return;
   const auto difference = first_difference(earlier_["evaluation"], evaluation_, "evaluation");
   if (!difference) return;
-  const Json model = earlier_.value("model", Json()), precision = earlier_.value("precision", Json());
-  throw usage_error(
-      "evaluate", "{}: has results of {} in {} that would be replaced: its {} is {}, and this evaluation's {}; {}",
-      path(), model.dump(), precision.dump(), difference->member, difference->found, difference->expected, instead);
+  throw usage_error("evaluate",
+                    "{}: has results of {} that would be replaced: its {} is {}, and this evaluation's {}; {}", path(),
+                    model_text(earlier_), difference->member, difference->found, difference->expected, instead);
 }
 
 void ResultsFile::write(const Json& json, const std::string& texts) const {
   if (folder_.empty() || log::rank() != 0) return;
   Json all = earlier_, evaluation = evaluation_;
-  if (!json.contains("compare")) evaluation.erase("compare");  // nothing is of it yet
+  for (const char* member : {"compare", "bootstrap"}) {
+    if (!json.contains(member)) evaluation.erase(member);  // nothing is of it yet
+  }
   all.update(json, true);
   all["evaluation"].update(evaluation, true);
   write_result(folder_, "results.json", all.dump(2) + "\n");

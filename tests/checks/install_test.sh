@@ -44,6 +44,8 @@ lacks install && says 'Usage: jobs/install-packages.sh'
 # All that a quickstart takes is asked for before the build, which is when a user without root has to ask for it.
 ask 1 jobs/quickstart.sh
 has ' g++ cmake ' && has dict-gcide
+ask 64 jobs/quickstart.sh --ranks 3
+lacks install && says 'quickstart.sh: --ranks 3: a step of configs/runs/english-5m.yaml has 8 sequences'
 ask 1 jobs/quickstart.sh --text mine.txt
 has ' g++ cmake ' && lacks dict-gcide
 echo 'apt is asked for what is needed'

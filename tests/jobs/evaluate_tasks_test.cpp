@@ -410,9 +410,9 @@ TEST(EvaluateTasks, AFolderKeepsTheResultsOfSeveralEvaluations) {
 }
 
 TEST(EvaluateTasks, AFolderOfAnotherEvaluationIsRefusedAndStaysAsItIs) {
-  write_short_task("other", "a");
+  write_short_task("refusing", "a");
   const std::string folder = workplace() / "evaluated/refusing", output = " --output evaluated/refusing",
-                    text = "--text text/simple.txt --documents 2", task = "--tasks other/own.yaml";
+                    text = "--text text/simple.txt --documents 2", task = "--tasks refusing/own.yaml";
   ASSERT_EQ(ask(task + " --compare " + less_trained() + output).exit_code, 0);
   ASSERT_EQ(ask(text + output).exit_code, 0);
   const std::string results = read_bytes(folder + "/results.json"), documents = read_bytes(folder + "/documents.jsonl");
@@ -428,13 +428,21 @@ TEST(EvaluateTasks, AFolderOfAnotherEvaluationIsRefusedAndStaysAsItIs) {
   refused(text, "its evaluation.model.files is ", less_trained());
   refused(task, "its evaluation.model.files is ", less_trained());
   refused(text + " --precision fp32", "its evaluation.model.model is ");
-  refused(text + " --stride 8", "its evaluation.results.text.stride is 32, and this evaluation's 8; expected another");
+  refused(text + " --stride 8",
+          "its evaluation.results.text.stride is 32, and this evaluation's 8; expected another folder in --output, or "
+          "--overwrite");
   refused("--data data/text", "its evaluation.documents is \"text\", and this evaluation's \"data\"");
   refused(task + " --compare " + saved_run().directory, "its evaluation.compare.files is ");
   write_bytes(folder + "/results.json", "{}");
   const CommandResult unknown = ask(task + output);
   EXPECT_EQ(unknown.exit_code, 64) << unknown.all();
   EXPECT_HAS(unknown.err, "results.json: does not say of what its results are");
+  const CommandResult replaced = ask(task + output + " --overwrite");
+  EXPECT_EQ(replaced.exit_code, 0) << replaced.all();
+  EXPECT_FALSE(results_of("refusing")["results"].contains("text"));
+  std::filesystem::remove(folder + "/results.json");
+  fs::create_directories(folder + "/results.json");
+  EXPECT_HAS(ask(text + output).err, "results.json: cannot be read: ");
 }
 
 TEST(EvaluateTasks, WhatCannotBeKeptIsOneMessage) {

@@ -161,7 +161,8 @@ TEST_F(Submit, RefusesBeforeTheQueue) {
       {"run.yaml --cluster ibm-roce --nodes 2 --device cuda --cluster.gpus.memory_gib 3 --train.global_batch 16",
        "NCCL, estimated"},
       {"run.yaml --cluster ibm-roce --nodes 2 --device cuda --precision float8 --cluster.gpus.type A100",
-       "float8.recipe = tensorwise: cuBLASLt has its GEMMs for compute capability 8.9 or later, and this GPU has 8.0"},
+       "float8.recipe = tensorwise: cuBLASLt has its GEMMs for compute capability 8.9 or later, and the A100 of "
+       "ibm-roce has 8.0"},
       {"run.yaml --cluster ibm-roce --nodes 2 --device cuda --cuda.deterministic true --cuda.gemm timed",
        "cuda.gemm = timed: chooses anew in every run"},
       {"run.yaml --cluster local --nodes 2 --checkpoint.resume never", "checkpoint.resume = never"},

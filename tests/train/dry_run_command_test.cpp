@@ -278,10 +278,10 @@ TEST(DryRunCommand, RefusesByName) {
       says(refusal(run_8b, {"--ranks", "8", "--timeline", "t.json"}), "--timeline t.json: there is none: name a GPU"));
   EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--device", "cpu", "--gpu", "H100"}), "expected --device cuda"));
   EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--cluster", "local"}), "have no GPUs, expected --device cpu"));
-  EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--gpu", "A100"}), "and this GPU has 8.0"));
+  EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--gpu", "A100"}), "and A100 has 8.0; expected precision bf16"));
   EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--cluster", "grand-teton", "--float8.recipe", "blockwise",
                                     "--float8.all_gather", "auto", "--cluster.gpus.type", "B200"}),
-                   "compute capability 9.0, and this GPU has 10.0"));
+                   "compute capability 9.0, and B200 has 10.0; expected another recipe"));
   EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--cluster", "grand-teton", "--ranks-per-node", "16"}),
                    "have 8 GPUs, expected no more ranks"));
   EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--optimizer.lrr", "1"}), "optimizer.lr"));

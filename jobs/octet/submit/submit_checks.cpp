@@ -62,7 +62,8 @@ void check_device(const RunConfig& c, const ClusterProfile& p) {
 /// As each rank will ask of the GPU itself, where it is one that is known.
 void check_gpu_type(const CommandLine& run, const ClusterProfile& p) {
   const auto sheet = p.gpus.per_node > 0 ? gpu_sheet(p.gpus.type) : std::nullopt;
-  if (sheet) check_gpu(run.config, sheet->compute_capability, run.origins);
+  if (sheet)
+    check_gpu(run.config, sheet->compute_capability, run.origins, fmt::format("the {} of {}", sheet->name, p.name));
 }
 
 /// A job that is requeued, restarted or the next of a chain goes on by itself.

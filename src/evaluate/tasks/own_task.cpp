@@ -32,6 +32,10 @@ OwnTask read_own_task(const std::string& yaml) {
     throw usage_error("evaluate", "{}: name is \"{}\"; expected letters, digits, '_', '-' and '.': files are called so",
                       yaml, task.name);
   }
+  if (task.name == "text" || task.name == "data") {
+    throw usage_error("evaluate", "{}: name is \"{}\"; expected another: the results of --{} are called so", yaml,
+                      task.name, task.name);
+  }
   return task;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 
 #include "src/base/error.h"
 #include "src/base/options/schema.h"
@@ -55,7 +56,8 @@ void check_cuda_choices(const RunConfig& c, const Origins& at);
 /// To be called where the run's files are seen. Usage error where cuda.gemm_plans is not there and nothing is timed
 /// that would write it, is in no folder, or holds something else.
 void check_plan_file(const RunConfig& c, const Origins& at);
-/// To be called once the GPU is known (Device::compute_capability). Usage error where it lacks the GEMMs of the recipe.
-void check_gpu(const RunConfig& c, int compute_capability, const Origins& at);
+/// To be called once the GPU is known (Device::compute_capability). Usage error where it, called `gpu` in the message,
+/// lacks the GEMMs of the recipe.
+void check_gpu(const RunConfig& c, int compute_capability, const Origins& at, std::string_view gpu = "this GPU");
 
 }  // namespace octet

@@ -51,7 +51,7 @@ std::vector<std::string> without_misfits(const RunConfig& c, const BlockRecipes&
   return any_fits ? names : std::vector<std::string>();
 }
 
-/// Where the recipe needs multiples of more than 16, some of the others have weights that fit.
+/// Whether the weights fit recipes that need multiples of 16, where this one needs multiples of more.
 bool fits_other_recipe(const RunConfig& c, const BlockRecipes& recipes) {
   constexpr std::int64_t least = 16;
   return std::ranges::all_of(gemms_of(c, recipes, c.parallel.tp), [](Float8Gemm g) {

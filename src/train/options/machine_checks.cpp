@@ -81,13 +81,17 @@ void check_plan_file(const RunConfig& c, const Origins& at) {
   throw refuse(at, "cuda.gemm_plans", path, "the run would write it, and there is no folder {}", folder.string());
 }
 
-void check_gpu(const RunConfig& c, int compute_capability, const Origins& at) {
+constexpr int first_with_fp8 = 89;
+
+void check_gpu(const RunConfig& c, int compute_capability, const Origins& at, std::string_view gpu) {
   const RecipePtr recipe = recipe_of(c.precision, c.float8);
   if (recipe->runs_on(compute_capability)) return;
-  throw refuse(at, "float8.recipe", c.float8.recipe,
-               "cuBLASLt has its GEMMs for {}, and this GPU has {}.{}; expected another recipe, or precision bf16 "
-               "(docs/problems.md, \"The GPU lacks the recipe\")",
-               recipe->gpus(), compute_capability / 10, compute_capability % 10);
+  throw refuse(
+      at, "float8.recipe", c.float8.recipe,
+      "cuBLASLt has its GEMMs for {}, and {} has {}.{}; expected {}precision bf16 (docs/problems.md, \"The GPU "
+      "lacks the recipe\")",
+      recipe->gpus(), gpu, compute_capability / 10, compute_capability % 10,
+      compute_capability >= first_with_fp8 ? "another recipe, or " : "");
 }
 
 }  // namespace octet

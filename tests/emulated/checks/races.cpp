@@ -45,7 +45,7 @@ bool are_before(const Touched& reads, const Watched& me) {
   return reads.thread == me.number || reads.stamp <= me.seen(reads.thread % 32);
 }
 
-/// Of an atomic behind `wrote`, which another one has done, with nothing between.
+/// Who has changed the word, where `me` adds to it with no order after `wrote`.
 Adders joined(const Touched& wrote, const Watched& me) {
   const Adders before = adders(wrote);
   if (before == Adders::blocks || wrote.run != me.block->run) return Adders::blocks;

@@ -13,7 +13,7 @@ struct Touched {
   std::uint64_t bytes : 4 = 0;  ///< of the word, a bit each
   /// Of reads: other lanes of the warp read it too, with nothing between. Of writes: it was an atomic.
   std::uint64_t lanes_or_atomic : 1 = 0;
-  /// Of reads: other warps of the block. Of atomics: with the next one, of whom (Adders).
+  /// Of reads: other warps of the block. Of atomics: who has done them, together with the next bit (Adders).
   std::uint64_t warps_or_several : 1 = 0;
   /// Of reads: other blocks. Of atomics: see above. Of other writes: a copy that its thread has not waited for.
   std::uint64_t blocks_or_pending : 1 = 0;

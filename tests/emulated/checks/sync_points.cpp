@@ -23,6 +23,12 @@ namespace {
 std::mutex of_points;
 std::map<std::uintptr_t, SyncPoint> points;
 
+/// Whether `me` is behind who read the count.
+bool is_known(const Acquired& a, const Watched& me) {
+  return a.thread == me.number || a.stamp < me.block->epoch ||
+         (a.thread / 32 == me.number / 32 && a.stamp <= me.seen(a.thread % 32));
+}
+
 }  // namespace
 
 void forget_sync_points() {
@@ -59,11 +65,6 @@ void synchronize(std::uintptr_t at, bool releases, bool acquires, Watched& me, c
   }
 }
 
-/// Whether `me` is behind who read the count.
-bool is_known(const Acquired& a, const Watched& me) {
-  return a.thread == me.number || a.stamp < me.block->epoch ||
-         (a.thread / 32 == me.number / 32 && a.stamp <= me.seen(a.thread % 32));
-}
 bool has_acquired(const Watched& me) {
   const auto& all = me.block->acquired;
   return std::any_of(all.begin(), all.end(), [&](const Acquired& a) { return is_known(a, me); });
