@@ -55,7 +55,7 @@ Data open_data(const Options& o, Communicator& hosts) {
 
 /// The tokenizer that the side file of the token file names must be the model's.
 std::optional<TokenizerIdentity> tokenizer_of(const TokenFile& file, const ModelSource& source, Communicator& hosts) {
-  const auto of_data = tokenizer_of_data(file, hosts);
+  auto of_data = tokenizer_of_data(file, hosts);
   if (of_data && source.identity && !same_tokenizer(*of_data, *source.identity)) {
     throw usage_error("evaluate", "{}: was made with {}, and the data of {} with {}", file.prefix(),
                       octet::text_of(*of_data), source.name(), octet::text_of(*source.identity));

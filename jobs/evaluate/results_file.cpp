@@ -24,7 +24,7 @@ std::optional<Difference> first_difference(const Json& found, const Json& expect
   }
   for (const auto& [key, value] : expected.items()) {
     if (!found.contains(key)) continue;
-    auto difference = first_difference(found[key], value, member + "." + key);
+    auto difference = first_difference(found[key], value, fmt::format("{}.{}", member, key));
     if (difference) return difference;
   }
   return std::nullopt;
