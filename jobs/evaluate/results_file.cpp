@@ -32,9 +32,12 @@ std::optional<Difference> first_difference(const Json& found, const Json& expect
 
 constexpr const char* instead = "expected another folder in --output, or --overwrite";
 
-/// "runs/a in bf16".
+/// "runs/a in bf16", as far as the file says it.
 std::string model_text(const Json& of) {
-  return fmt::format("{} in {}", of.value("model", "a model"), of.value("precision", "another precision"));
+  const auto text = [&](const char* key, const char* otherwise) {
+    return of.contains(key) && of[key].is_string() ? of[key].get<std::string>() : otherwise;
+  };
+  return fmt::format("{} in {}", text("model", "a model"), text("precision", "some precision"));
 }
 
 }  // namespace

@@ -437,6 +437,8 @@ TEST(EvaluateTasks, AFolderOfAnotherEvaluationIsRefusedAndStaysAsItIs) {
   const CommandResult unknown = ask(task + output);
   EXPECT_EQ(unknown.exit_code, 64) << unknown.all();
   EXPECT_HAS(unknown.err, "results.json: does not say of what its results are");
+  write_bytes(folder + "/results.json", R"({"model": 7, "evaluation": {"model": "another"}})");
+  EXPECT_HAS(ask(task + output).err, "results.json: has results of a model in some precision that would be replaced");
   const CommandResult replaced = ask(task + output + " --overwrite");
   EXPECT_EQ(replaced.exit_code, 0) << replaced.all();
   EXPECT_FALSE(results_of("refusing")["results"].contains("text"));
