@@ -6,7 +6,8 @@
 # Libraries that only a GPU needs (cuBLAS, cuDNN, NCCL) are loaded when the program runs, and are not fetched.
 # Usage: jobs/install-cuda.sh [--toolkit | --find]
 #   --toolkit   fetch the toolkit even where there is an nvcc (650 MB of packages; 210 MB stay)
-#   --find      print the path of the nvcc that the build uses; exit 1 where there is none; fetches nothing
+#   --find      print the path of the nvcc that the build uses; exit 1 where there is none, 2 where each that there is
+#               is too old or does not run, which is told on stderr; fetches nothing
 # Does nothing when everything is there. x86-64 Linux; needs python3 with pip and unzip, which it installs on Debian.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -40,16 +41,17 @@ release_of() { "$1" --version 2>/dev/null | sed -n 's/.*release \([0-9.]*\),.*/\
 at_least() { printf '%s\n' "$1" "$2" | sort -VC; }                                      # RELEASE OTHER: other >= release
 
 # The first that runs and is new enough; cmake/cuda.cmake asks here too. What was fetched comes first: it was fetched
-# because the others did not do.
+# because the others did not do. Returns 1 where there is none at all, 2 where none that is there does.
 find_nvcc() {
-  local nvcc release
+  local nvcc release code=1
   for nvcc in "$root/toolkit/bin/nvcc" "$(command -v nvcc || true)" "${CUDA_HOME:+$CUDA_HOME/bin/nvcc}" /usr/local/cuda/bin/nvcc; do
     [[ -x $nvcc ]] || continue
-    release=$(release_of "$nvcc") || continue
-    if at_least "$oldest_release" "$release"; then echo "$nvcc" && return; fi
-    echo "jobs/install-cuda.sh: $nvcc is left out: release $release, needed $oldest_release or newer" >&2
+    code=2
+    release=$(release_of "$nvcc") || release=
+    if at_least "$oldest_release" "${release:-0}"; then echo "$nvcc" && return; fi
+    echo "jobs/install-cuda.sh: $nvcc is left out: release ${release:-unknown, since --version does not tell it}, needed $oldest_release or newer" >&2
   done
-  return 1
+  return "$code"
 }
 
 tools() {
@@ -124,7 +126,7 @@ library_headers=(nvrtc.h cublasLt.h cudnn.h)
 case ${1:-} in
   '') toolkit=0 ;;
   --toolkit) toolkit=1 ;;
-  --find) find_nvcc && exit || exit 1 ;;
+  --find) find_nvcc; exit ;;
   -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;
   *) echo "jobs/install-cuda.sh: unknown option $1 (see --help)" >&2 && exit 64 ;;
 esac

@@ -24,6 +24,7 @@ packages=(
 tests=(
   libgtest-dev libgmock-dev ccache clang clang-format clang-tidy libomp-dev libclang-rt-dev
   python3 shellcheck git
+  python3-h5py python3-xxhash         # read checkpoints as their format's page says
   libboost-context-dev                # threads of the emulated GPU
   patchelf xz-utils                   # the bundle
   slurmctld slurmd slurm-client munge # the virtual cluster

@@ -1,5 +1,6 @@
 // octet-commbench: one rank of a measurement of collectives. `mpiexec -n N octet-commbench [OPTIONS]`, --help says
 // more.
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "jobs/rank_main.h"
 #include "jobs/ranks/nccl_tuner.h"
 #include "jobs/ranks/rank_binding.h"
+#include "jobs/ranks/same_lines.h"
 #include "jobs/ranks/world.h"
 #include "src/base/log.h"
 #include "src/base/utc_now.h"
@@ -59,12 +61,22 @@ Provenance provenance_of(const std::vector<std::string>& node_of, Device& device
   return out;
 }
 
+/// Sizes and groups of collectives must be those of the other ranks.
+void require_same_options(const Options& options, int argc, char** argv, Communicator& hosts) {
+  std::vector<std::string> lines{fmt::format("{}", fmt::join(argv + 1, argv + argc, " "))};
+  if (options.run) {
+    for (std::string& line : option_lines(options.run->config)) lines.push_back(std::move(line));
+  }
+  require_same_lines("the ranks have different options", std::move(lines), hosts);
+}
+
 int measure_all(const Options& given, MpiRuntime& mpi, int argc, char** argv) {
   if (!given.json.empty() && mpi.rank() == 0) Report::check_writable(given.json);
-  const Options options = laid_out(given, mpi.size());
-  const CpuConfig cpu = options.run ? options.run->config.cpu : CpuConfig();
   const auto host_stream = cpu_device().make_stream();
   const auto hosts = make_mpi_communicator(*host_stream, "control");
+  require_same_options(given, argc, argv, *hosts);
+  const Options options = laid_out(given, mpi.size());
+  const CpuConfig cpu = options.run ? options.run->config.cpu : CpuConfig();
   const Binding binding = bind_rank(cpu, options.device, options.nccl, mpi, *hosts);
   set_up_cpu(cpu, binding.ranks_on_same_cores);
   Device& device = open_device(options.device, mpi, options.nccl);
@@ -99,7 +111,7 @@ int body(Watchdog& watchdog, MpiRuntime& mpi, int argc, char** argv) {
   watchdog.set_limits({.start = options.timeout, .step = options.timeout});
   if (!options.help) return measure_all(options, mpi, argc, argv);
   if (mpi.rank() == 0) fmt::print("{}", usage_text());
-  return 0;
+  return log::after_output(0);
 }
 
 }  // namespace

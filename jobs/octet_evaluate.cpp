@@ -1,4 +1,6 @@
 // octet-evaluate: one rank of an evaluation. `mpiexec -n N octet-evaluate MODEL [OPTIONS]`, --help says more.
+#include <fmt/ranges.h>
+
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
@@ -10,6 +12,7 @@
 #include "jobs/rank_main.h"
 #include "jobs/ranks/nccl_tuner.h"
 #include "jobs/ranks/rank_binding.h"
+#include "jobs/ranks/same_lines.h"
 #include "jobs/ranks/world.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
@@ -37,13 +40,14 @@ void make_folder(const std::string& folder) {
               fmt::format("[evaluate] --output: {}: cannot be made: {}", folder, why_not_written(error.value())));
 }
 
-int evaluate(const Options& options, MpiRuntime& mpi) {
+int evaluate(const Options& options, const std::string& words, MpiRuntime& mpi) {
+  const auto host_stream = cpu_device().make_stream();
+  const auto hosts = make_mpi_communicator(*host_stream, "control");
+  require_same_lines("the ranks have different options", {words}, *hosts);
   const MeshShape shape = shape_of(options.models.tp, mpi.size());
   for (const std::string& folder : {options.output, compared_folder(options)}) {
     if (!folder.empty() && mpi.rank() == 0) make_folder(folder);
   }
-  const auto host_stream = cpu_device().make_stream();
-  const auto hosts = make_mpi_communicator(*host_stream, "control");
   const NcclSettings nccl;
   const Binding binding = bind_rank(options.cpu, options.models.device, nccl, mpi, *hosts);
   log::info("{}", set_up_cpu(options.cpu, binding.ranks_on_same_cores));
@@ -63,7 +67,7 @@ int evaluate(const Options& options, MpiRuntime& mpi) {
 int body(Watchdog& watchdog, MpiRuntime& mpi, int argc, char** argv) {
   const Options options = parse_options(argc, argv);
   watchdog.set_limits({.start = options.timeout, .step = options.timeout, .checkpoint = options.timeout});
-  if (!options.help) return evaluate(options, mpi);
+  if (!options.help) return evaluate(options, fmt::format("{}", fmt::join(argv + 1, argv + argc, " ")), mpi);
   if (mpi.rank() == 0) fmt::print("{}", usage_text());
   return log::after_output(0);
 }

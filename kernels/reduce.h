@@ -18,7 +18,7 @@ struct Sum {
   bool operator==(const Sum&) const = default;
 };
 
-/// *out = sum of x², and the number of non-finite elements added to *non_finite (may be null).
+/// *out = sum of x², and the number of non-finite elements added to *non_finite, as StatsOut has it (may be null).
 /// In double over fixed blocks: same bits for any number of threads, and for bf16 those of the same values in fp32.
 struct SumOfSquares {
   const void* x = nullptr;   ///< [n]

@@ -14,7 +14,8 @@ struct StatsOut {
   /// max |x|, over the values as stored. One float, not negative, which is raised to it: zero before, so that one
   /// launch can zero the places of many tensors. NaN if any element is NaN (as torch.amax), and stays so.
   float* amax = nullptr;
-  /// Number of NaN and infinite elements. Added to what is there.
+  /// Number of NaN and infinite elements. Added to what is there; a sum that has no room in 32 bits becomes the largest
+  /// number that has, since one that wrapped could be 0.
   std::uint32_t* non_finite = nullptr;
 
   constexpr bool wanted() const { return amax != nullptr || non_finite != nullptr; }

@@ -187,7 +187,7 @@ compile() {
   return "$code"
 }
 emulates() { [[ $(uname -m) == x86_64 ]]; } # tests/emulated/emulated.cmake
-has_nvcc() { jobs/install-cuda.sh --find >/dev/null; }
+has_nvcc() { jobs/install-cuda.sh --find >/dev/null 2>&1; }
 
 # build_beside PRESET...: begins them beside other steps, with the time that nothing else wants; `build` collects them.
 build_beside() {
@@ -411,8 +411,15 @@ if has_nvcc; then
   ! selected 'kernel resources' >/dev/null || build cuda
   check 'kernel resources' 900 tests/checks/kernel_resources.py --check "$bins/cuda"
 elif selected 'build cuda'; then
-  finish 'build cuda' 0 0 0 1 ''
-  echo '    skipped: no nvcc; jobs/install-cuda.sh --toolkit fetches one'
+  code=0
+  jobs/install-cuda.sh --find >/dev/null 2>&1 || code=$?
+  if ((code == 1)); then
+    finish 'build cuda' 0 0 0 1 ''
+    echo '    skipped: no nvcc; jobs/install-cuda.sh --toolkit fetches one'
+  else # where there is one, the backend has to be built: the log says what is wrong with it
+    check 'build cuda' 60 jobs/install-cuda.sh --find
+    echo '    jobs/install-cuda.sh fetches one that does'
+  fi
 fi
 
 if ((!quick)); then

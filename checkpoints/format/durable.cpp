@@ -67,7 +67,7 @@ void make_directories(const std::string& path) {
   const std::string parent = parent_of(path);
   if (parent != path) make_directories(parent);
   // Another process may have been faster.
-  if (mkdir(path.c_str(), 0777) != 0 && !(errno == EEXIST && is_directory(path))) throw failed(path, "cannot be made");
+  if (mkdir(path.c_str(), 0777) != 0 && !(errno == EEXIST && is_directory(path))) throw not_made("checkpoints", path);
   sync_directory(parent);
 }
 

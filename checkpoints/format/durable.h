@@ -13,7 +13,7 @@ namespace octet::checkpoint {
 
 /// Makes a directory whose parent exists. It must not exist. Its entry is durable after sync_directory of the parent.
 void make_directory(const std::string& path);
-/// Makes a directory and its missing parents, all durable. It may exist.
+/// Makes a directory and its missing parents, all durable. It may exist. Usage error where the path is wrong.
 void make_directories(const std::string& path);
 /// Makes a file that must not exist, writes and syncs it. Its entry is durable after sync_directory.
 void write_file(const std::string& path, std::string_view content);

@@ -33,10 +33,11 @@ bool may_be_checkpoint(const std::string& path) {
 }
 
 /// What the reader of a manifest tells the others.
-enum class ManifestIs : std::uint8_t { good, damaged, unknown };
+enum class ManifestIs : std::uint8_t { good, damaged, unknown, unread };
 
 /// Rank 0 reads the manifest, the others get it from there: one reader, and one opinion of what it says. All throw the
-/// same UnknownFormat.
+/// same UnknownFormat, and the same error where the machine could not read it, such as for want of memory: that is no
+/// damage, for which a checkpoint would be set aside.
 std::optional<std::string> share_manifest(const std::string& directory, Manifest& manifest, Communicator& world) {
   const std::string path = directory + "/" + manifest_name;
   const bool reads = world.rank() == 0;
@@ -64,7 +65,7 @@ std::optional<std::string> share_manifest(const std::string& directory, Manifest
       }
     });
     if (failure) {
-      packer.put(ManifestIs::damaged, failure->text);
+      packer.put(failure->code == ExitCode::usage ? ManifestIs::damaged : ManifestIs::unread, failure->text);
     } else if (!unknown.empty()) {
       packer.put(ManifestIs::unknown, unknown);
     } else {
@@ -76,6 +77,7 @@ std::optional<std::string> share_manifest(const std::string& directory, Manifest
   Unpacker unpacker(message);
   const auto found = unpacker.take<ManifestIs>();
   if (found == ManifestIs::unknown) throw UnknownFormat(path, unpacker.take_text(), true);
+  if (found == ManifestIs::unread) throw Error(ExitCode::internal, unpacker.take_text(), true);
   if (found == ManifestIs::damaged) return unpacker.take_text();
   if (reads) return std::nullopt;
   manifest = take_manifest(unpacker);

@@ -174,7 +174,9 @@ void Report::finish() const {
 }
 
 void Report::write(const std::string& path) const {
-  if (!replace_file(path, json_.dump(1) + "\n")) throw not_writable(path);
+  // Of the environment, and of the command, not all need be UTF-8.
+  const std::string text = json_.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  if (!replace_file(path, text)) throw not_writable(path);
 }
 
 void Report::check_writable(const std::string& path) {

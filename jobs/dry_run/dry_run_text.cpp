@@ -6,8 +6,10 @@
 #include "jobs/dry_run/dry_step.h"
 #include "jobs/dry_run/whole_run.h"
 #include "jobs/run/saved_run.h"
+#include "src/cluster/environment/job_environment.h"
 #include "src/train/options/checks.h"
 #include "src/train/plan/memory_plan.h"
+#include "src/train/plan/nccl_variables.h"
 #include "src/train/start/cpu_setup.h"
 #include "src/train/start/resume.h"
 #include "src/train/step/run_settings.h"
@@ -37,7 +39,13 @@ std::string dry_run_text(DryCommand c) {
   check_plan_file(c.run.config, c.run.origins);
   const DryMachine m = machine_of(c.options, c.run.config);
   if (m.gpu) check_gpu(c.run.config, m.gpu->compute_capability, c.run.origins, m.gpu->name);
-  if (c.run.config.device == DeviceType::cpu) set_up_cpu(c.run.config.cpu, m.ranks_on_node);  // for its workspaces
+  c.run.config.nccl.variables =
+      m.cluster ? nccl_variables(*m.cluster, job_environment(*m.cluster, c.run.config.run_dir)) : nccl_variables();
+  if (c.run.config.device == DeviceType::cpu) {
+    set_up_cpu(c.run.config.cpu, m.ranks_on_node);  // for its workspaces
+  } else {
+    set_up_cpu_to_plan_for_gpus();
+  }
   std::string text = fmt::format("rank {} of {}, {}, {} a node\n", c.options.rank, c.options.ranks, layout_text(c.mesh),
                                  m.ranks_on_node);
   text += zero_text(fsdp_options(c.run.config, c.mesh.dp_shard), c.mesh.dp_shard) + "\n";

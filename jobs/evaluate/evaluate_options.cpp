@@ -9,6 +9,7 @@
 #include "src/base/is_there.h"
 #include "src/base/options/arguments.h"
 #include "src/base/options/document.h"
+#include "src/base/options/yaml_document.h"
 #include "src/train/options/sections.h"
 
 namespace octet::evaluate {
@@ -150,6 +151,7 @@ Options parse_options(int argc, const char* const* argv) {
     throw usage_error("evaluate", "no MODEL given; expected a checkpoint, a run or a Hugging Face folder (see --help)");
   }
   o.generates = arguments.has("generate");
+  if (!o.generates) refuse_what_is_no_text(o.model, "MODEL");  // the results name it; options are read as texts
   const int asked =
       (o.data.empty() ? 0 : 1) + (o.text.input.empty() ? 0 : 1) + (o.tasks.empty() ? 0 : 1) + (o.generates ? 1 : 0);
   if (asked != 1) {

@@ -10,6 +10,7 @@
 #include "jobs/evaluate/text_report.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/evaluate/expect_same.h"
 #include "src/evaluate/tasks/paired_answers.h"
 #include "src/evaluate/tasks/python_text.h"
 #include "src/evaluate/tasks/task_files.h"
@@ -73,6 +74,18 @@ Tasks load(const Options& o) {
     if (o.limit > 0) keep_first(task, o.limit);
   }
   return out;
+}
+
+/// Before the first rank tells the others what it finds of them in the folder of results.
+void expect_same_tasks(const std::vector<LoadedTask>& tasks, Communicator& hosts) {
+  const std::string what = "the ranks have read different tasks";
+  expect_same(what, fmt::format("{} tasks", tasks.size()), hosts);
+  for (const LoadedTask& task : tasks) {
+    expect_same(
+        what,
+        fmt::format("{} with {} questions, data with the hash {:016x}", task.name, task.items.size(), task.fingerprint),
+        hosts);
+  }
 }
 
 void print(const TaskResult& r) {
@@ -175,6 +188,7 @@ Json evaluation_of(const Options& o, const AskedModel& one, const AskedModel* ot
 
 void evaluate_tasks(const Options& o, const Ranks& ranks) {
   const Tasks all = load(o);
+  expect_same_tasks(all.tasks, ranks.hosts);
   AskedModel one(o.model, o.models, all.tasks, ranks);
   std::optional<AskedModel> other;
   if (!o.compare.empty()) {

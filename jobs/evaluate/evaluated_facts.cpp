@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "checkpoints/format/hash.h"
+#include "src/base/printable.h"
 #include "src/train/options/sections.h"
 
 namespace octet::evaluate {
@@ -28,7 +29,9 @@ Json weights_of(const ModelSource& source) {
   }
   std::ranges::sort(entries);
   for (const auto& entry : entries) {
-    files[entry.path().filename().string()] = {entry.file_size(), entry.last_write_time().time_since_epoch().count()};
+    // JSON has no name that is not UTF-8.
+    files[readable(entry.path().filename().string())] = {entry.file_size(),
+                                                         entry.last_write_time().time_since_epoch().count()};
   }
   return files;
 }

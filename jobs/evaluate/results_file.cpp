@@ -6,6 +6,7 @@
 
 #include "src/base/error.h"
 #include "src/base/files.h"
+#include "src/base/json_reader.h"
 #include "src/base/log.h"
 #include "src/comm/host_exchange.h"
 
@@ -31,6 +32,22 @@ std::optional<Difference> first_difference(const Json& found, const Json& expect
 }
 
 constexpr const char* instead = "expected another folder in --output, or --overwrite";
+
+/// The first of those members that are merged with what comes which is no object; empty: none.
+std::string first_odd(const Json& json, const std::string& at) {
+  for (const char* member :
+       {"results", "groups", "n-shot", "n-samples", "bootstrap", "before_each_document", "compare", "difference"}) {
+    if (!json.contains(member)) continue;
+    const std::string name = member, place = at + name;
+    if (!json[name].is_object()) return place;
+    if (name == "results" || name == "groups" || name == "n-samples") {
+      for (const auto& [key, value] : json[name].items()) {
+        if (!value.is_object()) return fmt::format("{}.{}", place, key);
+      }
+    }
+  }
+  return json.contains("compare") ? first_odd(json["compare"], at + "compare.") : "";
+}
 
 /// "runs/a in bf16", as far as the file says it.
 std::string model_text(const Json& of) {
@@ -69,7 +86,9 @@ void ResultsFile::read() {
     if (errno == ENOENT) return;
     throw usage_error("evaluate", "{}: cannot be read: {}", path(), reason_not_read(errno));
   }
-  earlier_ = Json::parse(*text, nullptr, false);
+  // It is parsed twice: the first is strict and bounds the depth, and the second keeps the order of the keys.
+  parse_json(*text, "evaluate", path(), "results of octet-evaluate, another folder in --output, or --overwrite");
+  earlier_ = Json::parse(*text);
   if (!earlier_.is_object() || !earlier_.contains("evaluation") || !earlier_["evaluation"].is_object()) {
     throw usage_error("evaluate", "{}: does not say of what its results are, which would be replaced; {}", path(),
                       instead);
@@ -78,6 +97,17 @@ void ResultsFile::read() {
 
 void ResultsFile::check() const {
   if (!earlier_.contains("evaluation")) return;
+  std::string odd = first_odd(earlier_, "");
+  // The difference of texts has numbers of its own beside those of the tasks.
+  if (odd.empty() && earlier_.contains("difference") && evaluation_.contains("results")) {
+    for (const auto& [name, of] : evaluation_["results"].items()) {
+      const auto found = earlier_["difference"].find(name);
+      if (found != earlier_["difference"].end() && !found->is_object()) odd = "difference." + name;
+    }
+  }
+  if (!odd.empty()) {
+    throw usage_error("evaluate", "{}: {} is no object, as octet-evaluate writes it; {}", path(), odd, instead);
+  }
   const auto difference = first_difference(earlier_["evaluation"], evaluation_, "evaluation");
   if (!difference) return;
   throw usage_error("evaluate",

@@ -13,6 +13,7 @@
 #include "src/data/entropy.h"
 #include "src/data/sampler.h"
 #include "src/data/window_documents.h"
+#include "src/train/options/sections.h"
 #include "src/train/start/token_ranges.h"
 
 namespace octet {
@@ -143,8 +144,9 @@ int run_inspect(const std::vector<std::string>& arguments) {
       ("remember", po::bool_switch(&remember), "write the range of ids to PATH.data.json, where it is not there yet");
   const auto values = parse_arguments(arguments, inspect_usage, described, "path", 1);
   if (!values) return 0;
-  if (values->contains("seq_len") && seq_len < 1) {
-    throw usage_error("octet", "--seq_len is {}; expected at least 1", seq_len);
+  constexpr auto most = static_cast<std::int64_t>(most_sequences);
+  if (values->contains("seq_len") && (seq_len < 1 || seq_len > most)) {
+    throw usage_error("octet", "--seq_len is {}; expected 1 to {}, as train.seq_len", seq_len, most);
   }
   if (!values->contains("seq_len") && !(*values)["validation_fraction"].defaulted()) {
     throw usage_error("octet", "--validation_fraction needs --seq_len");

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "jobs/ranks/same_lines.h"
 #include "src/base/read_file.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
@@ -31,6 +32,7 @@ void AgreedCommand::agree() {
     unread = error;
   }
   files::agree_on_reading(unread, *hosts, false);
+  require_same_lines("the ranks have different configurations", option_lines(read_.config), *hosts);
 }
 
 void AgreedCommand::read() {

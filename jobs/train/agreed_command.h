@@ -17,8 +17,8 @@ class AgreedCommand {
   AgreedCommand(int argc, char** argv, Watchdog& watchdog);
   /// Throws what is wrong with it.
   const CommandLine& get() const;
-  /// The words are the same for all ranks. Where only some can read the files that these name, again and again, it is
-  /// their hosts' matter and no mistake. Collective.
+  /// Where only some ranks can read the files that the words name, again and again, it is their hosts' matter and no
+  /// mistake. Usage error of all where what they have read differs (require_same_lines). Collective.
   void agree();
   const std::vector<std::string>& words() const { return words_; }
 

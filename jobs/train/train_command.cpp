@@ -1,6 +1,7 @@
 #include "jobs/train/train_command.h"
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -44,6 +45,18 @@ struct RankMachine {
   }
 };
 
+/// "PXN" in NCCL's guide to buffer registration: a card of another GPU may be used, whose buffers they are not. Asked
+/// when NCCL has made its world, and with it has read its files of settings into the environment.
+void warn_of_pxn(const RunConfig& config, const MpiRuntime& mpi) {
+  const char* disabled = std::getenv("NCCL_PXN_DISABLE");
+  const bool is_off = disabled != nullptr && std::strtoll(disabled, nullptr, 0) != 0;
+  const bool crosses_nodes = config.parallel.dp_shard * config.parallel.tp > mpi.local_size();
+  if (mpi.rank() != 0 || is_off || !crosses_nodes || config.nccl.dp_shard.buffers != NcclBuffers::registered) return;
+  log::warning(
+      "nccl.dp_shard_buffers = registered: NCCL does not register them with the network, since NCCL_PXN_DISABLE is "
+      "not 1 (docs/cuda-backend.md)");
+}
+
 void set_up(RankMachine& machine, const CommandLine& command, const RunConfig& config, const MpiRuntime& mpi,
             Communicator& hosts) {
   check_plan_file(config, command.origins);
@@ -69,6 +82,7 @@ void set_up(RankMachine& machine, const CommandLine& command, const RunConfig& c
       make_traced(make_world(*machine.stream, hosts, config.nccl), machine.traces(config).communication,
                   config.train.slow_rank_every > 0 ? &machine.waits : nullptr),
       mesh_shape(config.parallel));
+  if (device.type() == DeviceType::cuda) warn_of_pxn(config, mpi);
 }
 
 }  // namespace

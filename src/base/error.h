@@ -17,7 +17,7 @@ enum class ExitCode : int {
   lost_peer = 71,     ///< another rank died or a deadline passed
   resumable = 75,     ///< stopped early with a committed checkpoint
   unhealthy = 76,     ///< a health check failed
-  non_finite = 77,    ///< NaN or infinity in the loss or a gradient
+  non_finite = 77,    ///< NaN or infinity in the loss, a gradient or the last step
   interrupted = 130,  ///< SIGINT, nothing saved
   terminated = 143,   ///< SIGTERM, nothing saved
 };

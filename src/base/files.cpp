@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -64,7 +65,7 @@ bool await_writer(int pipe, double patience_seconds, std::string& text) {
     pollfd asked{.fd = pipe, .events = POLLIN, .revents = 0};
     if (::poll(&asked, 1, 50) > 0) return true;  // one has come, or has been there and left
   }
-  errno = ETIMEDOUT;
+  errno = EPIPE;
   return false;
 }
 
@@ -75,11 +76,22 @@ bool read_given(int file, double patience_seconds, std::size_t most, std::string
   return ::fcntl(file, F_SETFL, 0) == 0 && read_to_end(file, most, text);
 }
 
+/// Why a file or folder of a wrong path cannot be written. All else is the machine's fault.
+bool is_of_path(int error) {
+  constexpr std::array wrong = {EACCES, EPERM, ENOENT, EEXIST, ENOTDIR, EISDIR, ELOOP, ENXIO, ENAMETOOLONG, ETXTBSY};
+  return std::ranges::find(wrong, error) != wrong.end();
+}
+
+/// Of a disk, a file server, the way there, and of a machine that has no more memory or open files.
+constexpr std::array failures_of_machine = {EIO,          ESTALE,     ENOMEM,       EMFILE,       ENFILE,   ETIMEDOUT,
+                                            EREMOTEIO,    ENODEV,     ENOBUFS,      EUCLEAN,      EBADMSG,  ENOLINK,
+                                            ECOMM,        EPROTO,     EHOSTDOWN,    EHOSTUNREACH, ENETDOWN, ENETUNREACH,
+                                            ECONNREFUSED, ECONNRESET, ECONNABORTED, ENOTCONN,     ESHUTDOWN};
+
 std::string text_or_throw(std::optional<std::string> text, std::string_view room, const std::string& path,
                           std::string_view expected) {
   if (text) return *std::move(text);
-  throw usage_error(room, "{}: cannot be read: {}{}{}", path, reason_not_read(errno),
-                    expected.empty() ? "" : "; expected ", expected);
+  throw not_read(room, path, expected);
 }
 
 }  // namespace
@@ -102,18 +114,21 @@ std::string why_not_written(int error) {
 
 Error not_written(std::string_view room, std::string_view what) {
   const int why = errno;
-  constexpr std::array wrong_paths = {EACCES, EPERM, ENOENT, ENOTDIR, EISDIR, ELOOP, ENXIO, ENAMETOOLONG, ETXTBSY};
   if (why == ENOTSUP) {  // of can_replace_file
     return usage_error(room, "{}: cannot be written: {}", what,
                        "it is no file that could be replaced by a whole one; expected the name of a file");
   }
-  if (std::ranges::find(wrong_paths, why) == wrong_paths.end()) {
-    return internal_error(room, "{}: cannot be written: {}", what, why_not_written(why));
-  }
+  if (!is_of_path(why)) return internal_error(room, "{}: cannot be written: {}", what, why_not_written(why));
   if (why == ELOOP) return usage_error(room, "{}: cannot be written: {}", what, "a symbolic link is not followed");
   if (why == ENXIO)
     return usage_error(room, "{}: cannot be written: {}", what, "a pipe that nobody reads, or a socket");
   return usage_error(room, "{}: cannot be written: {}", what, std::strerror(why));
+}
+
+Error not_made(std::string_view room, std::string_view folder) {
+  const int why = errno;
+  if (!is_of_path(why)) return internal_error(room, "{}: cannot be made: {}", folder, why_not_written(why));
+  return usage_error(room, "{}: cannot be made: {}", folder, std::strerror(why));
 }
 
 bool write_all(int file, const void* data, std::size_t bytes) {
@@ -160,8 +175,16 @@ FileHandle open_to_read(const char* path) {
 
 std::string reason_not_read(int error) {
   if (error == ENOTSUP) return "it is no regular file";
-  if (error == ETIMEDOUT) return "nobody writes to this pipe";
+  if (error == EPIPE) return "nobody writes to this pipe";  // of given_text
   return std::strerror(error);
+}
+
+Error not_read(std::string_view room, std::string_view what, std::string_view expected) {
+  const int why = errno;
+  const bool of_machine = std::ranges::find(failures_of_machine, why) != failures_of_machine.end();
+  return {of_machine ? ExitCode::internal : ExitCode::usage,
+          fmt::format("[{}] {}: cannot be read: {}{}{}", room, what, reason_not_read(why),
+                      expected.empty() ? "" : "; expected ", expected)};
 }
 
 std::optional<std::string> read_text_file(const std::string& path, std::size_t most) {
@@ -198,6 +221,18 @@ bool is_named(int file, const std::string& path) {
   }, named{};
   return ::fstat(file, &open) == 0 && ::stat(path.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
          open.st_dev == named.st_dev;
+}
+
+void lock_to_write(std::string_view room, int file, const std::string& path, const std::string& what) {
+  if (::flock(file, LOCK_EX | LOCK_NB) == 0) {
+    if (is_named(file, path)) return;
+  } else if (errno != EWOULDBLOCK) {
+    throw usage_error(room,
+                      "{}: cannot be locked: {}; expected a file system with flock, such as Lustre mounted with -o "
+                      "flock, since two programs that write here would mix what they write",
+                      path, std::strerror(errno));
+  }
+  throw usage_error(room, "{} is being written by another process", what);
 }
 
 }  // namespace octet

@@ -44,6 +44,8 @@ FileHandle open_to_write(const char* path, int flags);
 /// REASON" with the reason in errno. A path that is wrong is a usage error (64); a full disk, a quota or a broken
 /// device is the machine's fault (70).
 Error not_written(std::string_view room, std::string_view what);
+/// The same of a folder: "[room] FOLDER: cannot be made: REASON".
+Error not_made(std::string_view room, std::string_view folder);
 /// What the system says of errno `error`; of a full disk and of a quota also where to read what to do.
 std::string why_not_written(int error);
 
@@ -53,14 +55,17 @@ std::string why_not_written(int error);
 FileHandle open_to_read(const char* path);
 /// Why such a file could not be read, by errno, for a message.
 std::string reason_not_read(int error);
+/// What to throw where a file or folder cannot be read, right after the call that failed: "[room] WHAT: cannot be read:
+/// REASON", and "; expected EXPECTED" behind it where that is given. A disk or a file server that fails, and a lack of
+/// memory or of open files, is the machine's fault (70); all else is a usage error (64).
+Error not_read(std::string_view room, std::string_view what, std::string_view expected = "");
 
 constexpr std::size_t any_size = std::numeric_limits<std::size_t>::max();
 
 /// All that such a file has; nothing, with errno, where it cannot be read, and where it has more than `most` bytes
 /// (EFBIG).
 std::optional<std::string> read_text_file(const std::string& path, std::size_t most = any_size);
-/// The same, where it cannot be read a usage error, "[room] PATH: cannot be read: REASON", and "; expected EXPECTED"
-/// behind it where that is given.
+/// The same; throws not_read where it cannot be read.
 std::string text_of_file(std::string_view room, const std::string& path, std::string_view expected = "",
                          std::size_t most = any_size);
 /// The same of a text that the user gives, which may come from a pipe, such as <(...) of a shell. One that nobody has
@@ -77,5 +82,10 @@ std::string given_text(std::string_view room, const std::string& path, std::stri
 /// Says whether the open file still has that name. It does not when it was removed, or when another file has the name
 /// now.
 [[nodiscard]] bool is_named(int file, const std::string& path);
+
+/// Takes the lock (flock) of the open file of that name, which it keeps until the file is closed. It does not wait:
+/// usage error, "[room] WHAT is being written by another process", where somebody has the lock, or has removed or
+/// renamed the file meanwhile; another one where the file system has no locks.
+void lock_to_write(std::string_view room, int file, const std::string& path, const std::string& what);
 
 }  // namespace octet

@@ -24,4 +24,13 @@ Utf8Piece first_utf8_piece(std::string_view text) {
   return {length, true};
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const Utf8Piece piece = first_utf8_piece(text);
+    if (!piece.good) return false;
+    text.remove_prefix(piece.bytes);
+  }
+  return true;
+}
+
 }  // namespace octet

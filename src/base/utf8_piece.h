@@ -15,4 +15,7 @@ struct Utf8Piece {
 /// one, or one byte, as Unicode recommends (chapter 3.9, "maximal subparts"). The text is not empty.
 Utf8Piece first_utf8_piece(std::string_view text);
 
+/// Says whether a text is UTF-8 throughout.
+bool is_utf8(std::string_view text);
+
 }  // namespace octet

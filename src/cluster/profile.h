@@ -110,7 +110,7 @@ struct FileSystem {
   std::string path;  ///< absolute; what lies below is on it
   std::string kind;  ///< lustre, gpfs, nfs, local, ...
   std::string advice;
-  bool locks = true;  ///< flock works there; HDF5 asks for it
+  bool locks = true;  ///< flock works there; preparing data asks for it, and h5py
 };
 
 struct SoftwareProfile {

@@ -152,16 +152,17 @@ void declare_launcher(Schema& schema, LauncherProfile& l) {
 void declare_software(Schema& schema, ClusterProfile& p) {
   schema.section("storage", "File systems that all nodes see.");
   schema
-      .add_list<FileSystem>("file_systems", p.file_systems,
-                            [](Schema& element, FileSystem& f) {
-                              element.add("path", f.path).required().help("Absolute path of its root.");
-                              element.add("kind", f.kind).required().help("lustre, gpfs, nfs, local.");
-                              element.add("advice", f.advice).help("Striping for run directories.");
-                              element.add("locks", f.locks).help("Whether flock works.");
-                            })
+      .add_list<FileSystem>(
+          "file_systems", p.file_systems,
+          [](Schema& element, FileSystem& f) {
+            element.add("path", f.path).required().help("Absolute path of its root.");
+            element.add("kind", f.kind).required().help("lustre, gpfs, nfs, local.");
+            element.add("advice", f.advice).help("Striping for run directories.");
+            element.add("locks", f.locks).help("Whether flock works, which preparing data needs and a run does not.");
+          })
       .help(
           "A list of {path, kind, advice, locks}. The advice for the file system of the run directory is printed; with "
-          "locks false HDF5 is told not to lock files.");
+          "locks false programs that use HDF5 as it comes, such as h5py, are told not to lock files.");
 
   schema.section("software", "What programs need on a node.");
   schema.add("modules", p.software.modules).help("Environment modules that the job loads, in this order.");

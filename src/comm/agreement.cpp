@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <exception>
 
-#include "src/base/hosts.h"
+#include "src/base/log.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/packing.h"
 
@@ -33,7 +33,7 @@ void agree(std::string_view room, const std::string& what, const std::optional<F
   if (largest(mine ? 1 : 0, world) == 0) return;
   Packer packer;
   packer.put(static_cast<std::uint8_t>(mine.has_value()));
-  if (mine) packer.put(mine->code, mine->text, host_name());
+  if (mine) packer.put(mine->code, mine->text, std::string(log::host()));
   int first = -1, more = 0;
   Failure failure;
   std::string host;

@@ -15,24 +15,32 @@ constexpr std::int64_t in_pieces(std::int64_t bytes) {
   return round_up(bytes, 2 * mib);
 }
 
-/// A connection's buffers, one a protocol (DEFAULT_*_BUFFSIZE in src/init.cc): of 8 steps each.
+/// A connection's buffers, one a protocol (computeBuffSizes in src/init.cc): of 8 steps each. The third, of Simple, has
+/// the size that NCCL_BUFFSIZE says.
 constexpr std::int64_t steps = 8;
-constexpr std::int64_t ll = 8 * 512 * steps * 16, ll128 = 120 * 640 * steps * 8, simple = 4 * mib;
+constexpr std::int64_t ll = 8 * 512 * steps * 16, ll128 = 120 * 640 * steps * 8;
 
-/// What one peer on one channel costs, with sending and receiving: by NVLink (p2pSendSetup and p2pRecvSetup in
-/// src/transport/p2p.cc, with 4 KiB of flags each), by network (sendProxyConnect and recvProxyConnect in net.cc: what
-/// is sent by LL lies on the host).
-constexpr std::int64_t nvlink_send = in_pieces(4 * kib),
-                       nvlink = nvlink_send + in_pieces(4 * kib + ll + ll128 + simple);
-constexpr std::int64_t network_send = in_pieces(ll128 + simple),
-                       network = network_send + in_pieces(ll + ll128 + simple);
+/// What one peer on one channel costs.
+struct Connection {
+  std::int64_t send, both;  ///< of it for sending, and for sending and receiving
+};
+/// By NVLink: p2pSendSetup and p2pRecvSetup in src/transport/p2p.cc, with 4 KiB of flags each.
+constexpr Connection by_nvlink(std::int64_t simple) {
+  const std::int64_t send = in_pieces(4 * kib);
+  return {send, send + in_pieces(4 * kib + ll + ll128 + simple)};
+}
+/// By network: sendProxyConnect and recvProxyConnect in net.cc; what is sent by LL lies on the host.
+constexpr Connection by_network(std::int64_t simple) {
+  const std::int64_t send = in_pieces(ll128 + simple);
+  return {send, send + in_pieces(ll + ll128 + simple)};
+}
 
 /// sizeof(ncclDevChannelPeer) in src/include/device.h.
 constexpr std::int64_t device_peer = 608;
 
 class Footprint {
  public:
-  Footprint(int ranks, int nodes, const NcclGroupSettings& settings)
+  Footprint(int ranks, int nodes, const NcclGroupSettings& settings, const NcclVariables& variables)
       : ranks_(ranks),
         nodes_(nodes),
         local_(ceil_div(ranks, nodes)),
@@ -43,7 +51,12 @@ class Footprint {
                                        : 8,
                           settings)),
         exchange_channels_(std::bit_ceil(static_cast<std::uint64_t>(channels_))),  // ncclTopoComputeP2pChannels
-        nvls_channels_(limited(16, settings)) {}                                   // NVLS_NCHANNELS_SM90
+        nvls_channels_(limited(16, settings)),                                     // NVLS_NCHANNELS_SM90
+        nvls_chunk_(variables.nvls_chunk),
+        // computeBuffSizes; within a node 512 KiB.
+        message_chunk_(std::min(nodes == 1 ? 512 * kib : variables.message_chunk, variables.buffer / steps)),
+        nvlink_(by_nvlink(variables.buffer)),
+        network_(by_network(variables.buffer)) {}
 
   /// When it is made: initChannel and initNvlsChannel in src/channel.cc, devCommSetup in src/init.cc, credits in
   /// ncclNvlsSetup.
@@ -55,27 +68,30 @@ class Footprint {
   }
   /// One peer before and one behind, some by network (ncclTransportRingConnect in src/transport/generic.cc).
   std::int64_t rings() const {
-    return channels_ * nvlink + (nodes_ == 1 ? 0 : leaving() * (network_send - nvlink_send));
+    return channels_ * nvlink_.both + (nodes_ == 1 ? 0 : leaving() * (network_.send - nvlink_.send));
   }
   /// Two neighbours in the node; a parent and two children on other nodes (ncclTransportTreeConnect).
   std::int64_t trees() const {
-    return channels_ * std::min<std::int64_t>(2, local_ - 1) * nvlink + leaving() * distant() * network;
+    return channels_ * std::min<std::int64_t>(2, local_ - 1) * nvlink_.both + leaving() * distant() * network_.both;
   }
   /// With one GPU a node, in either direction a peer each power of two (ncclTransportPatConnect).
   std::int64_t binomial_trees() const {
-    return local_ > 1 ? 0 : channels_ * 2 * std::bit_width(static_cast<unsigned>(ranks_ - 1)) * network;
+    return local_ > 1 ? 0 : channels_ * 2 * std::bit_width(static_cast<unsigned>(ranks_ - 1)) * network_.both;
   }
-  /// Chunks of 128 KiB from and to each GPU of the node, through the switch (ncclNvlsBufferSetup in
-  /// src/transport/nvls.cc).
-  std::int64_t nvls() const { return local_ == 1 ? 0 : in_pieces(nvls_channels_ * 2 * (128 * kib * steps) * local_); }
+  /// Rings and trees share a channel's connection with a peer (ncclTransportP2pConnect in src/transport.cc). With one
+  /// GPU a node they ask for more peers than a small group has.
+  std::int64_t shared(std::int64_t rings_and_trees) const {
+    return local_ > 1 ? rings_and_trees : std::min(rings_and_trees, channels_ * (ranks_ - 1) * network_.both);
+  }
+  /// Chunks from and to each GPU of the node, through the switch (ncclNvlsBufferSetup in src/transport/nvls.cc).
+  std::int64_t nvls() const { return local_ == 1 ? 0 : in_pieces(nvls_channels_ * 2 * (nvls_chunk_ * steps) * local_); }
   /// ncclNvlsTreeConnect.
-  std::int64_t nvls_trees() const { return local_ == 1 ? 0 : nvls_channels_ * distant() * network; }
+  std::int64_t nvls_trees() const { return local_ == 1 ? 0 : nvls_channels_ * distant() * network_.both; }
   /// In a node every pair is connected on all channels, across nodes on two (addP2pToPlan and taskAppend in
-  /// src/enqueue.cc); by network all peers share one buffer of 16 chunks a channel each way (sharedNetBuffersInit).
-  std::int64_t exchanges() const {
-    const std::int64_t near = (local_ - 1) * (nodes_ == 1 ? exchange_channels_ : 2) * nvlink;
-    return near + (nodes_ == 1 ? 0 : 2 * in_pieces(exchange_channels_ * 16 * 128 * kib));
-  }
+  /// src/enqueue.cc).
+  std::int64_t pairs() const { return (local_ - 1) * (nodes_ == 1 ? exchange_channels_ : 2) * nvlink_.both; }
+  /// By network the messages of all peers share one buffer of 16 chunks a channel each way (sharedNetBuffersInit).
+  std::int64_t messages_one_way() const { return in_pieces(exchange_channels_ * 16 * message_chunk_); }
   bool one_node() const { return nodes_ == 1; }
 
  private:
@@ -88,7 +104,8 @@ class Footprint {
   /// Ranks of other nodes that one is connected with in a tree.
   std::int64_t distant() const { return std::min<std::int64_t>(3, nodes_ - 1); }
 
-  std::int64_t ranks_, nodes_, local_, channels_, exchange_channels_, nvls_channels_;
+  std::int64_t ranks_, nodes_, local_, channels_, exchange_channels_, nvls_channels_, nvls_chunk_, message_chunk_;
+  Connection nvlink_, network_;
 };
 
 }  // namespace
@@ -101,17 +118,21 @@ NcclTraffic& NcclTraffic::operator|=(const NcclTraffic& other) {
   return *this;
 }
 
-std::int64_t nccl_bytes(int ranks, int nodes, const NcclGroupSettings& settings, const NcclTraffic& traffic) {
-  const Footprint f(ranks, nodes, settings);
-  std::int64_t bytes = f.made();
+std::int64_t nccl_bytes(int ranks, int nodes, const NcclGroupSettings& settings, const NcclTraffic& traffic,
+                        const NcclVariables& variables) {
+  const Footprint f(ranks, nodes, settings, variables);
+  // initTransportsRank in src/init.cc: all algorithms of collectives, and the buffer of what is sent by network, which
+  // a communicator of one node or of one rank has too. Pairs are connected when they are used even so.
+  const bool at_once = !variables.connects_when_used;
+  std::int64_t bytes = f.made() + (at_once ? f.messages_one_way() : 0);
   if (ranks == 1) return bytes;
-  const bool sums = traffic.reduces || traffic.agrees;
-  if (traffic.gathers || sums) bytes += f.rings();
-  if (sums) bytes += f.trees();
-  if (traffic.gathers) bytes += f.binomial_trees();
-  if (traffic.reduces || (traffic.gathers && f.one_node())) bytes += f.nvls();
-  if (traffic.reduces) bytes += f.nvls_trees();
-  if (traffic.exchanges) bytes += f.exchanges();
+  const bool gathers = at_once || traffic.gathers, reduces = at_once || traffic.reduces;
+  const bool sums = reduces || traffic.agrees;
+  bytes += f.shared((gathers || sums ? f.rings() : 0) + (sums ? f.trees() : 0) + (gathers ? f.binomial_trees() : 0));
+  if (reduces || (gathers && f.one_node())) bytes += f.nvls();
+  if (reduces) bytes += f.nvls_trees();
+  if (traffic.exchanges) bytes += f.pairs();
+  if (traffic.exchanges && !f.one_node()) bytes += f.messages_one_way() * (at_once ? 1 : 2);
   return bytes;
 }
 

@@ -22,9 +22,10 @@ struct NcclTraffic {
 
 /// Bytes that a communicator of NCCL takes of its GPU for itself: an upper estimate for a rank of a group of `ranks` on
 /// `nodes` nodes, equally many on each. It is made without NCCL and without a GPU from the sizes in the sources of NCCL
-/// 2.28 for H100s with NVLink and NVSwitch in a node and GPUDirect RDMA between nodes; measured it was not. It does not
-/// know NCCL_* variables of the environment (NCCL_BUFFSIZE, NCCL_RUNTIME_CONNECT = 0 …), SHARP, or a tuner that leaves
-/// algorithms unused.
-std::int64_t nccl_bytes(int ranks, int nodes, const NcclGroupSettings& settings, const NcclTraffic& traffic);
+/// 2.28 for H100s with NVLink and NVSwitch in a node and GPUDirect RDMA between nodes; measured it was not. Of NCCL's
+/// variables it knows those of NcclVariables alone. It does not know SHARP, a tuner that leaves algorithms unused, or
+/// what a GPU holds for messages of its node's other ranks (PXN).
+std::int64_t nccl_bytes(int ranks, int nodes, const NcclGroupSettings& settings, const NcclTraffic& traffic,
+                        const NcclVariables& variables = {});
 
 }  // namespace octet

@@ -16,7 +16,7 @@ constexpr auto names_of(CtaPolicy) {
 }
 
 /// What NCCL is told of the memory that a group sends from and receives in: nothing; each buffer (ncclCommRegister), so
-/// that network and NVLink can reach it without a copy; a window of the same layout on all ranks
+/// that NVLink and, without PXN, the network can reach it without a copy; a window of the same layout on all ranks
 /// (ncclCommWindowRegister), which its symmetric kernels and copy engines want.
 enum class NcclBuffers : std::uint8_t { plain, registered, symmetric };
 constexpr auto names_of(NcclBuffers) {
@@ -33,6 +33,16 @@ struct NcclGroupSettings {
   bool operator==(const NcclGroupSettings&) const = default;
 };
 
+/// What variables of the environment say of the memory that NCCL takes (nccl_footprint.h), and what holds without them.
+struct NcclVariables {
+  bool connects_when_used = true;          ///< NCCL_RUNTIME_CONNECT; else a communicator is connected when it is made
+  std::int64_t buffer = 4 << 20;           ///< NCCL_BUFFSIZE: of the protocol Simple, a connection
+  std::int64_t nvls_chunk = 128 << 10;     ///< NCCL_NVLS_CHUNKSIZE
+  std::int64_t message_chunk = 128 << 10;  ///< NCCL_P2P_NET_CHUNKSIZE
+
+  bool operator==(const NcclVariables&) const = default;
+};
+
 struct NcclSettings {
   NcclGroupSettings dp_shard{}, dp_replicate{}, tp{};
   NcclGroupSettings pp{};          ///< of messages between stages: max_ctas alone
@@ -40,6 +50,7 @@ struct NcclSettings {
   std::int64_t ranks_per_gpu = 1;  ///< above 1 only for tests: NCCL takes each rank for a node of its own
 
   bool one_rank_groups = false;  ///< groups of one rank are NCCL's too; no key: parallel.one_rank_exchange asks for it
+  NcclVariables variables{};     ///< of the environment that the run has; no key
 
   /// The settings of the group of that name; other groups have the defaults: they carry next to nothing.
   const NcclGroupSettings& of(std::string_view group) const {

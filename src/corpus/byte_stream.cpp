@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "src/base/error.h"
 #include "src/base/files.h"
@@ -16,7 +15,7 @@ class PlainStream final : public ByteStream {
  public:
   PlainStream(const std::string& path, std::int64_t begin, std::int64_t end)
       : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), begin_(begin), at_(begin), end_(end) {
-    if (!file_) throw usage_error("corpus", "cannot open {}: {}", path_, std::strerror(errno));
+    if (!file_) throw not_read("corpus", path_);
     ::posix_fadvise(file_.get(), begin, 0, POSIX_FADV_SEQUENTIAL);
   }
 
@@ -26,7 +25,7 @@ class PlainStream final : public ByteStream {
     while (done < wanted) {
       const ssize_t got = ::pread(file_.get(), out.data() + done, wanted - done, at_);
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) throw usage_error("corpus", "cannot read {}: {}", path_, std::strerror(errno));
+      if (got < 0) throw not_read("corpus", path_);
       if (got == 0) break;
       done += static_cast<std::size_t>(got);
       at_ += got;

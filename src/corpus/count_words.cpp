@@ -56,7 +56,11 @@ class Counting {
     std::vector<WordCounter> counters(static_cast<std::size_t>(workers));
     std::vector<std::thread> threads;
     threads.reserve(counters.size());
-    for (WordCounter& counter : counters) threads.emplace_back([&] { count_all(counter); });
+    try {
+      for (WordCounter& counter : counters) threads.emplace_back([&] { count_all(counter); });
+    } catch (...) {  // the machine gives no more threads
+      note_error();
+    }
     for (std::thread& thread : threads) thread.join();
     if (error_) std::rethrow_exception(error_);
     WordCounter all;
@@ -69,10 +73,14 @@ class Counting {
     try {
       for (std::size_t unit = next_++; !stopped_ && unit < units_.size(); unit = next_++) count(units_[unit], counter);
     } catch (...) {
-      const std::scoped_lock lock(mutex_);
-      if (!error_) error_ = std::current_exception();
-      stopped_ = true;
+      note_error();
     }
+  }
+
+  void note_error() {
+    const std::scoped_lock lock(mutex_);
+    if (!error_) error_ = std::current_exception();
+    stopped_ = true;
   }
 
   void count(const Unit& unit, WordCounter& counter) {

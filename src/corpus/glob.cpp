@@ -3,10 +3,11 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
-#include "src/base/error.h"
+#include "src/base/files.h"
 
 namespace octet {
 namespace fs = std::filesystem;
@@ -31,7 +32,8 @@ std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
     entries.push_back(*entry);
     entry.increment(failed);
   }
-  if (failed) throw usage_error("corpus", "cannot read folder {}: {}", folder.string(), failed.message());
+  errno = failed.value();
+  if (failed) throw not_read("corpus", "folder " + folder.string());
   return entries;
 }
 

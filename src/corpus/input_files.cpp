@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -40,7 +39,8 @@ void add_folder(const fs::path& folder, InputFiles& found) {
     }
     entry.increment(failed);
   }
-  if (failed) throw usage_error("corpus", "cannot read folder {}: {}", folder.string(), failed.message());
+  errno = failed.value();
+  if (failed) throw not_read("corpus", "folder " + folder.string());
   std::ranges::sort(files);
   for (const std::string& path : files) add_file(path, found);
 }
@@ -53,7 +53,8 @@ void add_path(const std::string& input, InputFiles& found) {
   } else if (fs::is_regular_file(status)) {
     add_file(input, found);
   } else if (failed) {
-    throw usage_error("corpus", "cannot read input {}: {}", input, failed.message());
+    errno = failed.value();
+    throw not_read("corpus", "input " + input);
   } else {
     throw usage_error("corpus", "input {} is neither a file nor a folder", input);
   }
@@ -91,9 +92,7 @@ void refuse_duplicates(const InputFiles& found) {
 
 InputFile look_at_file(const std::string& path) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) {
-    throw usage_error("corpus", "cannot read {}: {}", path, std::strerror(errno));
-  }
+  if (::stat(path.c_str(), &status) != 0) throw not_read("corpus", path);
   return {path, status.st_size, status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec};
 }
 

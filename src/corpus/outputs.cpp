@@ -13,7 +13,9 @@
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
+#include "src/base/printable.h"
 #include "src/base/replace_file.h"
+#include "src/base/utf8_piece.h"
 #include "src/data/data_facts.h"
 #include "src/data/token_file.h"
 
@@ -29,7 +31,8 @@ void refuse_existing(const Outputs& outputs) {
   for (const std::string& prefix : {outputs.kept, outputs.held_out}) {
     if (prefix.empty()) continue;
     for (const std::string& path : token_file_paths(prefix)) {
-      if (fs::exists(path)) throw usage_error("corpus", "{} exists; --overwrite replaces it", path);
+      std::error_code failed;  // of a path that leads nowhere, which whoever writes there finds too
+      if (fs::exists(path, failed)) throw usage_error("corpus", "{} exists; --overwrite replaces it", path);
     }
   }
 }
@@ -76,8 +79,14 @@ void refuse_inputs_as_outputs(const Outputs& outputs, TokenizerKind tokenizer, c
 TokenizerIdentity identity_of(const TokenizerInfo& info) {
   const auto kind = value_named<TokenizerKind>(info.kind);
   if (!kind) throw internal_error("corpus", "a tokenizer of kind {}", info.kind);
+  const std::string file = fs::path(info.path).filename().string();
+  // It is kept in PREFIX.data.json, which would be refused after hours of work.
+  if (!is_utf8(file)) {
+    throw usage_error("corpus", "{}: the name of the tokenizer's file is no UTF-8; expected one that is: rename it",
+                      readable(info.path));
+  }
   TokenizerIdentity identity{.kind = *kind,
-                             .file = fs::path(info.path).filename().string(),
+                             .file = file,
                              .fingerprint = info.fingerprint,
                              .vocab_size = info.vocab_size,
                              .bos = info.bos,
@@ -110,7 +119,8 @@ std::string copy_tokenizer(const std::string& prefix, const TokenizerInfo& info)
 std::vector<std::string> files_of(const std::string& prefix) {
   std::vector<std::string> files;
   for (const char* suffix : {".bin", ".idx", ".data.json"}) {
-    if (fs::exists(prefix + suffix)) files.push_back(prefix + suffix);
+    std::error_code failed;
+    if (fs::exists(prefix + suffix, failed)) files.push_back(prefix + suffix);
   }
   return files;
 }

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -48,7 +47,7 @@ std::optional<PartFiles> PartFiles::find(const std::string& path) {
   struct stat there {};
   if (::lstat(path.c_str(), &there) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
-    throw usage_error("corpus", "{}: cannot be read: {}", path, std::strerror(errno));
+    throw not_read("corpus", path);
   }
   if (S_ISLNK(there.st_mode)) {
     throw usage_error("corpus",
@@ -59,7 +58,7 @@ std::optional<PartFiles> PartFiles::find(const std::string& path) {
     throw usage_error("corpus", "{}: is no folder; {}: move it away, or take another --output", path, what_else);
   }
   FileHandle folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!folder) throw usage_error("corpus", "{}: cannot be read: {}", path, std::strerror(errno));
+  if (!folder) throw not_read("corpus", path);
   return PartFiles(path, std::move(folder));
 }
 
@@ -67,7 +66,8 @@ PartFiles PartFiles::make(const std::string& path) {
   if (auto found = find(path)) return *std::move(found);
   std::error_code failed;
   std::filesystem::create_directories(path, failed);
-  if (failed) throw usage_error("corpus", "cannot create the folder {}: {}", path, failed.message());
+  errno = failed.value();
+  if (failed) throw not_made("corpus", path);
   if (auto made = find(path)) return *std::move(made);
   throw usage_error("corpus", "{}: is gone since it was created", path);
 }
@@ -79,7 +79,7 @@ std::optional<Making> PartFiles::making() const {
 std::vector<std::string> PartFiles::names() const {
   const int again = ::openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);  // with a place of its own
   const FolderStream stream(again < 0 ? nullptr : ::fdopendir(again));
-  if (!stream) throw usage_error("corpus", "{}: cannot be read: {}", path_, std::strerror(errno));
+  if (!stream) throw not_read("corpus", path_);
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(stream.get())) {
     const std::string name = entry->d_name;
@@ -101,12 +101,11 @@ bool PartFiles::take_lock(bool make) {
                       path_, what_else);
   }
   const std::string file = path_ + "/lock";
-  lock_ = open_to_write(file.c_str(), O_RDWR);
-  if (!lock_) throw not_written("corpus", file);
-  // One that its owner has removed meanwhile locks nothing.
-  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0 && is_named(lock_.get(), file)) return true;
-  lock_.reset();
-  throw usage_error("corpus", "{} is being written by another process", path_);
+  FileHandle lock = open_to_write(file.c_str(), O_RDWR);
+  if (!lock) throw not_written("corpus", file);
+  lock_to_write("corpus", lock.get(), file, path_);
+  lock_ = std::move(lock);
+  return true;
 }
 
 void PartFiles::refuse_foreign() const {

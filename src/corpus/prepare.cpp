@@ -12,6 +12,7 @@
 #include "src/base/printable.h"
 #include "src/base/progress.h"
 #include "src/base/seconds_since.h"
+#include "src/base/utf8_piece.h"
 #include "src/corpus/making.h"
 #include "src/corpus/outputs.h"
 #include "src/corpus/part_folder.h"
@@ -37,6 +38,10 @@ void check(const PrepareOptions& options, const TokenizerInfo& tokenizer) {
                       "the {} tokenizer has no token that ends a document; --eos-token names one, and "
                       "--no-eos writes documents without",
                       tokenizer.kind);
+  }
+  if (!is_utf8(options.field)) {  // no file has it, and making.json could not be written
+    throw usage_error("corpus", "--field {}: is no UTF-8; expected the name of a key or column",
+                      readable(options.field));
   }
   if (!(options.holdout >= 0 && options.holdout < 1)) {
     throw usage_error("corpus", "--holdout is {}; expected a share of the documents, at least 0 and below 1",

@@ -1,66 +1,19 @@
 #include "src/data/token_join.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
-#include <filesystem>
 
 #include "src/base/error.h"
 #include "src/data/buffered_out.h"
-#include "src/data/mapped_file.h"
+#include "src/data/token_pair.h"
 #include "src/data/token_type.h"
 #include "src/data/token_writer.h"
 
 namespace octet {
-namespace fs = std::filesystem;
-
-/// A part's index, whose .bin file may have gone over already.
-class TokenJoin::PartIndex {
- public:
-  explicit PartIndex(const std::string& prefix) : prefix_(prefix), idx_(prefix + ".idx") {
-    const auto bytes = idx_.bytes();
-    const auto size = static_cast<std::int64_t>(bytes.size());
-    const auto damaged = [&] {
-      return usage_error("data", "{}.idx: is damaged; remove it to have the part made again", prefix);
-    };
-    if (size < megatron_index::header_bytes) throw damaged();
-    type_ = static_cast<TokenType>(bytes[17]);
-    sequences_ = load_unaligned<std::int64_t>(bytes.data() + 18);
-    boundaries_ = load_unaligned<std::int64_t>(bytes.data() + 26);
-    const std::int64_t entries = size - megatron_index::header_bytes;
-    // Bounded by the file's length before they are multiplied, so that nothing overflows.
-    const bool possible =
-        sequences_ >= 0 && sequences_ <= entries / 12 && boundaries_ > 0 && boundaries_ <= entries / 8;
-    if (!possible || 12 * sequences_ + 8 * boundaries_ != entries) throw damaged();
-    for (std::int64_t i = 0; i < sequences_; ++i) tokens_ += size_at(i);
-  }
-
-  const std::string& prefix() const { return prefix_; }
-  std::string bin() const { return prefix_ + ".bin"; }
-  TokenType type() const { return type_; }
-  std::int64_t bytes() const { return tokens_ * size_of(type_); }
-  std::int64_t sequences() const { return sequences_; }
-  std::int64_t documents() const { return boundaries_ - 1; }
-  std::int32_t size_at(std::int64_t sequence) const {
-    return load_unaligned<std::int32_t>(idx_.bytes().data() + megatron_index::header_bytes + sequence * 4);
-  }
-  /// The sequence behind the document's last.
-  std::int64_t document_end(std::int64_t document) const {
-    return load_unaligned<std::int64_t>(idx_.bytes().data() + megatron_index::header_bytes + sequences_ * 12 +
-                                        (document + 1) * 8);
-  }
-
- private:
-  std::string prefix_;
-  MappedFile idx_;
-  TokenType type_ = TokenType::u8;
-  std::int64_t sequences_ = 0, boundaries_ = 0, tokens_ = 0;
-};
 
 namespace {
 
@@ -69,11 +22,42 @@ std::int64_t size_of_file(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 ? status.st_size : -1;
 }
 
+TokenPair read_index(const std::string& prefix) {
+  try {
+    return TokenPair::of_index(prefix);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::usage || size_of_file(prefix + ".idx") < 0) throw;
+    throw Error(ExitCode::usage, fmt::format("{}; remove {}.idx to have the part made again", error.what(), prefix));
+  }
+}
+
+}  // namespace
+
+/// A part's index, whose .bin file may have gone over already.
+class TokenJoin::PartIndex {
+ public:
+  explicit PartIndex(const std::string& prefix) : pair_(read_index(prefix)) {}
+
+  const std::string& prefix() const { return pair_.prefix(); }
+  std::string bin() const { return pair_.bin_path(); }
+  TokenType type() const { return pair_.type(); }
+  std::int64_t bytes() const { return pair_.tokens() * size_of(type()); }
+  std::int64_t sequences() const { return pair_.sequences(); }
+  std::int64_t documents() const { return pair_.documents(); }
+  std::int32_t size_at(std::int64_t sequence) const { return static_cast<std::int32_t>(pair_.size_at(sequence)); }
+  /// The sequence behind the document's last.
+  std::int64_t document_end(std::int64_t document) const { return pair_.document_start_at(document + 1); }
+
+ private:
+  TokenPair pair_;
+};
+
+namespace {
+
 FileHandle open_temporary(const std::string& path) {
   FileHandle file = open_to_write(path.c_str(), O_RDWR);
   if (!file) throw not_written("data", path);
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0)
-    throw usage_error("data", "{} is being written by another process", path);
+  lock_to_write("data", file.get(), path, path);
   return file;
 }
 
@@ -84,7 +68,7 @@ void cut_to(int file, std::int64_t size, const std::string& path) {
 /// Copies a file of so many bytes to an offset of another one.
 void copy_to(int to, std::int64_t offset, const std::string& from, std::int64_t bytes, const std::string& path) {
   const FileHandle source(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!source) throw usage_error("data", "cannot open {}: {}", from, std::strerror(errno));
+  if (!source) throw not_read("data", from);
   bool by_kernel = true;
   std::vector<std::uint8_t> block;
   for (off64_t read_at = 0, write_at = offset;;) {
@@ -102,7 +86,7 @@ void copy_to(int to, std::int64_t offset, const std::string& from, std::int64_t 
     if (got == 0 && read_at == bytes) return;
     if (got == 0) throw internal_error("data", "{}: ends after {} of {} bytes", from, read_at, bytes);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw usage_error("data", "cannot read {}: {}", from, std::strerror(errno));
+    if (got < 0) throw not_read("data", from);
     if (!write_all_at(to, write_at, block.data(), static_cast<std::size_t>(got))) throw not_written("data", path);
     read_at += got;
     write_at += got;

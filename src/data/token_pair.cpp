@@ -131,6 +131,19 @@ TokenPair::TokenPair(std::string prefix, const PairFacts& facts)
   late_->fingerprint = facts.fingerprint;
 }
 
+TokenPair TokenPair::of_index(const std::string& prefix) {
+  TokenPair pair(prefix, PairFacts());
+  pair.late_->fingerprint.reset();  // which needs the tokens
+  pair.late_->idx.bytes(pair.idx_path(),
+                        [&](const MappedFile& file) { pair.facts_ = facts_in_header(file.bytes(), pair.idx_path()); });
+  for (std::int64_t i = 0; i < pair.sequences(); ++i) {
+    pair.facts_.bin_bytes += std::max<std::int64_t>(pair.size_at(i), 0) * size_of(pair.type());
+  }
+  pair.check_sequences({});
+  pair.check_documents({});
+  return pair;
+}
+
 PairFacts TokenPair::facts() const {
   PairFacts facts = facts_;
   facts.fingerprint = fingerprint();

@@ -37,6 +37,9 @@ class TokenPair {
   /// its header say the same: internal errors, since that was so when the run began. Of an index with other content
   /// than the validated one, no byte outside the file is read.
   TokenPair(std::string prefix, const PairFacts& facts);
+  /// A pair whose .bin file may be gone, by its index alone, which is validated as above: what it says of the tokens
+  /// can be asked for, and not the tokens.
+  static TokenPair of_index(const std::string& prefix);
 
   std::int64_t tokens() const { return facts_.bin_bytes / size_of(facts_.type); }
   std::int64_t sequences() const { return facts_.sequences; }
@@ -45,6 +48,10 @@ class TokenPair {
   const std::string& prefix() const { return prefix_; }
   std::string bin_path() const { return prefix_ + ".bin"; }
   std::string idx_path() const { return prefix_ + ".idx"; }
+
+  /// Tokens of a sequence, and the first sequence of a document; behind the last document the number of sequences.
+  std::int64_t size_at(std::int64_t sequence) const;
+  std::int64_t document_start_at(std::int64_t document) const;
 
   /// First token and number of tokens of a document.
   std::int64_t document_begin(std::int64_t document) const;
@@ -83,9 +90,7 @@ class TokenPair {
 
   std::span<const std::uint8_t> idx() const;
   std::span<const std::uint8_t> bin() const;
-  std::int64_t size_at(std::int64_t sequence) const;
   std::int64_t offset_at(std::int64_t sequence) const;
-  std::int64_t document_start_at(std::int64_t document) const;
   void check_sequences(const std::function<void(std::int64_t)>& progress) const;
   void check_documents(const std::function<void(std::int64_t)>& progress) const;
   std::uint64_t make_fingerprint() const;

@@ -1,7 +1,6 @@
 #include "src/data/token_writer.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -97,14 +96,16 @@ TokenFileWriter::TokenFileWriter(std::string prefix, TokenType type, const Optio
   const fs::path parent = fs::path(prefix_).parent_path();
   std::error_code failed;
   if (!parent.empty()) fs::create_directories(parent, failed);
-  if (failed) throw usage_error("data", "cannot create the folder {}: {}", parent.string(), failed.message());
+  errno = failed.value();
+  if (failed) throw not_made("data", parent.string());
   create_files();
   buffer_.reserve(buffer_bytes);
 }
 
 void TokenFileWriter::refuse_existing() const {
   for (const std::string& path : {bin_path(), idx_path()}) {
-    if (fs::exists(path)) throw usage_error("data", "{} exists; --overwrite replaces it", path);
+    std::error_code failed;  // of a path that leads nowhere, which the files that are made here find too
+    if (fs::exists(path, failed)) throw usage_error("data", "{} exists; --overwrite replaces it", path);
   }
 }
 
@@ -112,10 +113,7 @@ void TokenFileWriter::create_files() {
   try {
     bin_ = create(bin_temporary(prefix_));
     // Locked before it is emptied: a second writer must not destroy what the first one has written.
-    // One that it has renamed since this one opened it is its file.
-    if (::flock(bin_, LOCK_EX | LOCK_NB) != 0 || !is_named(bin_, bin_temporary(prefix_))) {
-      throw usage_error("data", "{} is being written by another process", bin_temporary(prefix_));
-    }
+    lock_to_write("data", bin_, bin_temporary(prefix_), bin_temporary(prefix_));
     owns_files_ = true;
     idx_ = create(idx_temporary(prefix_));
     if (::ftruncate(bin_, 0) != 0 || ::ftruncate(idx_, 0) != 0) {

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "checkpoints/format/hash.h"
 #include "src/base/error.h"
 #include "src/comm/host_exchange.h"
+#include "src/evaluate/expect_same.h"
 
 namespace octet {
 namespace {
@@ -30,10 +32,30 @@ void tell(std::string& message, const ScoreRow& row, const std::vector<TokenLike
   }
 }
 
+/// Of other requests a rank would be told scores that belong to none of its own.
+void expect_same_requests(std::span<const ScoreRequest> requests, Communicator& hosts) {
+  checkpoint::Hasher hash;
+  for (const ScoreRequest& request : requests) {
+    for (const std::vector<std::int32_t>* ids : {&request.context, &request.continuation}) {
+      const std::size_t size = ids->size();
+      hash.add(&size, sizeof size);
+      hash.add(ids->data(), size * sizeof(std::int32_t));
+    }
+  }
+  expect_same("the ranks have read different texts",
+              fmt::format("{} to score, with the hash {}", requests.size(), hash.hex()), hosts);
+}
+
 void listen(const std::string& message, std::vector<Score>& scores) {
+  if (message.size() % sizeof(Told) != 0) {
+    throw internal_error("evaluate", "a message of {} bytes about scores of {}", message.size(), sizeof(Told));
+  }
   for (std::size_t at = 0; at < message.size(); at += sizeof(Told)) {
     Told told;
     std::memcpy(&told, message.data() + at, sizeof told);
+    if (told.request < 0 || told.request >= std::ssize(scores)) {
+      throw internal_error("evaluate", "a score of request {}, of {}", told.request, scores.size());
+    }
     if (!std::isfinite(told.log_likelihood)) {
       throw usage_error("evaluate",
                         "a log-likelihood is {} (request {}): the model's weights are not finite, or too large for the "
@@ -54,6 +76,7 @@ ModelScorer::ModelScorer(ForwardModel& model, std::int64_t window, Mesh& mesh, C
 }
 
 std::vector<Score> ModelScorer::score(std::span<const ScoreRequest> requests, const ScoreProgress& progress) {
+  expect_same_requests(requests, hosts_);
   const ScorePlan plan =
       pack_requests(requests, {.window = window_, .row_tokens = model_.row_tokens(), .vocab_size = vocab_size()});
   const auto takers = static_cast<std::size_t>(mesh_.dp().size()), mine = static_cast<std::size_t>(mesh_.dp().rank());

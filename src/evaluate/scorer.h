@@ -22,7 +22,8 @@ struct Score {
 /// What is done so far, on all ranks: requests, and tokens that went through the model.
 using ScoreProgress = std::function<void(std::int64_t requests, std::int64_t tokens)>;
 
-/// A model that says how likely texts are. Every rank gives the same requests and gets the same scores.
+/// A model that says how likely texts are. Every rank gives the same requests and gets the same scores; usage error of
+/// all ranks together where some give others, or none.
 class Scorer {
  public:
   virtual ~Scorer() = default;

@@ -103,6 +103,7 @@ std::vector<DocumentScore> score_documents(DocumentReader& documents, Scorer& sc
     if (batch.tokens() >= options.tokens_at_once) score();
   }
   score();
+  scorer.score({}, nullptr);  // the end, where no rank may have another text
   return scores;
 }
 

@@ -17,6 +17,8 @@ class TensorChecks {
     std::string unit;
     std::string tensor;
     std::int64_t count = 0;
+    /// "3 non-finite element(s) in block.0, input"; "at least 4294967295 ..." from there on, where a counter stops.
+    std::string text() const;
   };
 
   TensorChecks(Device& device, Stream& stream, std::vector<std::string> units, std::vector<std::string> tensors);
@@ -30,8 +32,8 @@ class TensorChecks {
 
   /// Non-zero counters; waits for the stream.
   std::vector<Finding> read(Stream& stream) const;
-  /// What the counts [size()] say that are on the host.
-  std::vector<Finding> findings(const std::int32_t* counts) const;
+  /// What the counts [size()] say that are on the host, of one rank or summed.
+  std::vector<Finding> findings(const std::int64_t* counts) const;
   void reset(Stream& stream);
 
  private:

@@ -133,7 +133,7 @@ RunStatus status_of(const std::string& path) {
 fs::path place_of(const std::string& path) {
   std::error_code error;
   fs::path place = fs::canonical(path, error);
-  if (error || !fs::is_directory(place)) throw usage_error("report", "{}: is no run directory", path);
+  if (error || !fs::is_directory(place, error)) throw usage_error("report", "{}: is no run directory", path);
   return place;
 }
 
@@ -142,8 +142,9 @@ void expect_status(const std::string& path) {
   std::error_code unreadable;
   if (fs::exists(fs::path(path) / "status.json", unreadable)) return;
   std::set<std::string> runs;
-  for (const auto& entry : fs::directory_iterator(path, unreadable)) {
-    if (fs::exists(entry.path() / "status.json", unreadable)) runs.insert(entry.path().filename().string());
+  std::error_code of_list;
+  for (fs::directory_iterator i(path, of_list); !of_list && i != fs::directory_iterator(); i.increment(of_list)) {
+    if (fs::exists(i->path() / "status.json", unreadable)) runs.insert(i->path().filename().string());
   }
   const std::string hint = runs.empty() ? "" : fmt::format("; {} is one: name the runs themselves", *runs.begin());
   throw usage_error("report", "{}: is no run directory: there is no status.json in it{}", path, hint);
@@ -172,7 +173,11 @@ std::string RunFiles::option(const std::string& key) const {
 
 RunFiles read_run(const std::string& path) {
   const auto file = [&](const char* name) { return (fs::path(path) / name).string(); };
-  const auto there = [&](const char* name) { return fs::exists(file(name)); };
+  // What cannot be looked at is taken to be there: reading it says why.
+  const auto there = [&](const char* name) {
+    std::error_code error;
+    return fs::status(file(name), error).type() != fs::file_type::not_found;
+  };
   const fs::path place = place_of(path);
   expect_status(path);
   RunFiles run{.path = path,

@@ -69,6 +69,19 @@ TEST_F(ReadText, IsRefusedAboveALimit) {
   EXPECT_HAS(error_of([&] { given_text("base", "/dev/zero", "", 1 << 20); }), "/dev/zero: cannot be read: File too");
 }
 
+TEST_F(ReadText, OfADiskThatFailsIsNoMistakeOfTheUser) {
+  EXPECT_EQ(error_of([] { text_of_file("base", "/proc/self/mem", "a thing"); }, ExitCode::internal),
+            "[base] /proc/self/mem: cannot be read: Input/output error; expected a thing");
+  for (const int why : {ESTALE, ENOMEM, EMFILE, ENFILE, ETIMEDOUT, EREMOTEIO}) {
+    errno = why;
+    EXPECT_EQ(not_read("base", "x").code(), ExitCode::internal) << why;
+  }
+  for (const int why : {ENOENT, EACCES, EISDIR, ENOTDIR, ELOOP, ENOTSUP, EFBIG}) {
+    errno = why;
+    EXPECT_EQ(not_read("base", "x").code(), ExitCode::usage) << why;
+  }
+}
+
 TEST_F(ReadText, ThatIsGivenComesFromAPipeToo) {
   const std::string name = pipe("pipe"), text(200000, 'x');  // more than a pipe holds
   for (const int before : {0, 100}) {                        // in ms, that somebody takes who comes, and then writes

@@ -100,6 +100,15 @@ TEST(NotWritten, TellsAFullDiskFromAWrongPath) {
   EXPECT_STREQ(wrong.what(), "[data] --output x: cannot be written: Permission denied");
 }
 
+TEST(NotMade, TellsAFullDiskFromAWrongPath) {
+  errno = ENOSPC;
+  EXPECT_EQ(not_made("data", "x").code(), ExitCode::internal);
+  errno = EEXIST;
+  const Error wrong = not_made("data", "x");
+  EXPECT_EQ(wrong.code(), ExitCode::usage);
+  EXPECT_STREQ(wrong.what(), "[data] x: cannot be made: File exists");
+}
+
 TEST_F(WriteAll, FilesByTheirNames) {
   EXPECT_TRUE(append_text(path_, "one\n"));
   EXPECT_TRUE(append_text(path_, "two\n"));

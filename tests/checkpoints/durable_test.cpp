@@ -33,9 +33,9 @@ TEST_F(Durable, MakeDirectoriesMakesParentsAndAcceptsWhatIsThere) {
   make_directories(root_ / "a/b/c");
   EXPECT_TRUE(fs::is_directory(root_ / "a/b/c"));
   test::put_file(root_ / "file");
-  EXPECT_NE(error_of([&] { make_directories(root_ / "file"); }, ExitCode::internal).find("cannot be made: File exists"),
+  EXPECT_NE(error_of([&] { make_directories(root_ / "file"); }, ExitCode::usage).find("cannot be made: File exists"),
             std::string::npos);
-  EXPECT_NE(error_of([&] { make_directories(root_ / "file/x"); }, ExitCode::internal).find(root_ / "file"),
+  EXPECT_NE(error_of([&] { make_directories(root_ / "file/x"); }, ExitCode::usage).find(root_ / "file"),
             std::string::npos);
 }
 

@@ -11,11 +11,12 @@ namespace {
 
 using H5py = OneProcess;
 
-/// OCTET_TEST_PYTHON: a Python with h5py, where python3 has none.
+/// OCTET_TEST_PYTHON: a Python with h5py and xxhash. By default the system's, which jobs/install-packages.sh gives them
+/// and which need not be the first of PATH.
 std::string script() {
-  const char* python = std::getenv("OCTET_TEST_PYTHON");
-  return std::string(python != nullptr ? python : "python3") + " " + OCTET_SOURCE_DIR +
-         "/tests/checkpoints/read_with_h5py.py ";
+  const char* given = std::getenv("OCTET_TEST_PYTHON");
+  const std::string python = given != nullptr ? given : "/usr/bin/python3";
+  return python + " " + OCTET_SOURCE_DIR + "/tests/checkpoints/read_with_h5py.py ";
 }
 
 // The format as its page describes it, read by a program that shares no line with the one that wrote it.
@@ -40,6 +41,15 @@ TEST_F(H5py, ReadsEveryTensorFromShardsAndView) {
   if (good.exit_code == 77) GTEST_SKIP() << good.all();
   EXPECT_EQ(good.exit_code, 0) << good.all();
   EXPECT_NE(good.out.find("7 tensors, "), std::string::npos) << good.all();
+  EXPECT_EQ(good.out.find("not compared"), std::string::npos) << "no xxhash: " << good.all();
+
+  const std::string shard = path + "/" + file_name(0);
+  const auto middle = static_cast<std::int64_t>(std::filesystem::file_size(shard) / 2);
+  flip_bit(shard, middle);
+  const auto damaged = octet::test::run_command(script() + path);
+  EXPECT_EQ(damaged.exit_code, 1) << damaged.all();
+  EXPECT_NE(damaged.all().find(file_name(0) + ": hash"), std::string::npos) << damaged.all();
+  flip_bit(shard, middle);
 
   flip_bit(directory / "expected/norm", 5);
   const auto other = octet::test::run_command(script() + path + " " + (directory / "expected"));

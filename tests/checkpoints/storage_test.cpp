@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <utility>
 
 #include "checkpoints/format/hash.h"
 #include "checkpoints/format/hdf5_support.h"
@@ -83,7 +84,10 @@ class Storage : public testing::Test {
 
 TEST_F(Storage, ContiguousDataOfTheFileAreRead) {
   store([](hid_t creation) { H5Pset_layout(creation, H5D_CONTIGUOUS); });
+  const std::vector<float> expected = std::exchange(data_, std::vector<float>(data_.size()));
+  ASSERT_NE(data_, expected);
   read_first();
+  EXPECT_TRUE(octet::test::same_bits(data_, expected));
   EXPECT_TRUE(find_damage(directory_, manifest_, 1).empty());
 }
 

@@ -247,20 +247,23 @@ def problems_named(root):
 
 
 OF_THE_SYSTEM = ("No space left on device",)
+BETWEEN = 200  # characters of a source from one piece of a message to the next, at most
 STANDS_FOR = re.compile(r"\.\.\.|\b(?:N|M|KEY|OLD|NEW|PATH)\b(?:\.idx)?|cuda:0|\(s\)")
 
 
 def messages_quoted(root):
-    """Messages in backticks at the beginning of a problem that no source has: who searches for one must find it."""
+    """Messages in backticks at the beginning of a problem that no source has: who searches for one must find it. The pieces
+    around what stands for something else must follow one another in one source."""
     texts = [text for _, text in what_speaks(root)]
     with open(os.path.join(root, PROBLEMS), encoding="utf-8") as file:
         page = file.read()
     problems = []
     for quoted in re.findall(r"^### .+\n\n((?:`[^`]+`(?:, (?:or )?)?)+)", page, re.MULTILINE):
         for message in re.findall(r"`([^`]+)`", quoted):
-            for part in (part.strip(" ,") for part in STANDS_FOR.split(message)):
-                if message not in OF_THE_SYSTEM and not any(part in text for text in texts):
-                    problems.append(f"{PROBLEMS}: no source says \"{part}\"")
+            pieces = [re.escape(piece.strip(" ,")) for piece in STANDS_FOR.split(message)]
+            said = re.compile(f".{{0,{BETWEEN}}}?".join(pieces), re.DOTALL)
+            if message not in OF_THE_SYSTEM and not any(said.search(text) for text in texts):
+                problems.append(f"{PROBLEMS}: no source says \"{message}\"")
     return problems
 
 

@@ -59,14 +59,24 @@ class DocsTest(unittest.TestCase):
                              ["headless.md:4: a block of code begins within that of line 2",
                               "endless.md:4: a block of code without an end"])
 
-    def test_finds_messages_that_nothing_says(self):
+    def unsaid(self, *messages):
         with tempfile.TemporaryDirectory() as root:
-            for name, text in (("a.cpp", 'f("cannot read {} on {} "\n  "of {} host(s)");\n'),
-                               ("docs/problems.md", "### A\n\n`cannot read PATH on N of M host(s)`, or `cannot open it`. See `x`.\n")):
+            for name, text in (("a.cpp", 'f("cannot read {} on {} "\n  "of {} host(s)");\n' + "\n" * 500 + 'g("at {}");\n'),
+                               ("b.cpp", 'h("as {}");\n'),
+                               ("docs/problems.md", "### A\n\n" + ", or ".join(f"`{m}`" for m in messages) + ". See `x`.\n")):
                 os.makedirs(os.path.dirname(os.path.join(root, name)), exist_ok=True)
                 with open(os.path.join(root, name), "w", encoding="utf-8") as file:
                     file.write(text)
-            self.assertEqual(docs.messages_quoted(root), ['docs/problems.md: no source says "cannot open it"'])
+            return docs.messages_quoted(root)
+
+    def test_finds_messages_that_nothing_says(self):
+        self.assertEqual(self.unsaid("cannot read PATH on N of M host(s)"), [])
+        for message in ("cannot open it",
+                        "cannot read N host(s) on M of ...",  # in another order
+                        "cannot read PATH at N",              # of two messages
+                        "cannot read PATH as N"):             # of two sources
+            with self.subTest(message=message):
+                self.assertEqual(self.unsaid("cannot read PATH on N", message), [f'docs/problems.md: no source says "{message}"'])
 
     def test_finds_scripts_that_nobody_may_execute(self):
         with tempfile.TemporaryDirectory() as root:

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Proves that writes.py finds violations: each is planted in a small tree of its own."""
+import contextlib
+import io
 import os
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import writes  # noqa: E402
@@ -49,6 +52,20 @@ class Writes(unittest.TestCase):
             self.assertEqual(self.found(line), [], line)
         self.assertEqual(self.found(PLANTED[2], "src/base/files.cpp"), [])
         self.assertEqual(self.found(PLANTED[2], "tests/base/a.cpp"), [])
+
+    def test_folders_without_sources_are_a_failure(self):
+        with tempfile.TemporaryDirectory() as root, mock.patch("sys.argv", ["writes.py", root]):
+            for folder in writes.FOLDERS:
+                os.makedirs(os.path.join(root, folder, "base"))
+                with open(os.path.join(root, folder, "base", "a.h"), "w", encoding="utf-8") as file:
+                    file.write(CLEAN[0] + "\n")
+            self.assertEqual(self.result(), (0, "all writes go through src/base/files.h\n"))
+            os.rename(os.path.join(root, "kernels/base/a.h"), os.path.join(root, "kernels/base/a.md"))
+            self.assertEqual(self.result(), (1, "kernels: expected sources there, found none\n"))
+
+    def result(self):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            return writes.main(), out.getvalue()
 
 
 if __name__ == "__main__":

@@ -158,6 +158,15 @@ TEST(CoreMap, OfThisMachineHasTheCpusThatAreAllowed) {
   EXPECT_EQ(map.allowed(), allowed);
 }
 
+TEST(CoreMap, NamesTheVariableThatLeadsToNoMachine) {
+  const test::TempFolder folder;
+  const std::string file = folder / "text.xml";
+  test::write_bytes(file, "no machine\n");
+  ::setenv("HWLOC_XMLFILE", file.c_str(), 1);
+  EXPECT_HAS(test::error_of([] { CoreMap(); }), "HWLOC_XMLFILE = " + file + ": hwloc finds no machine there");
+  ::unsetenv("HWLOC_XMLFILE");
+}
+
 TEST(CoreMap, ReadsWhereAPciDeviceIs) {
   const test::TempFolder root;
   const std::string folder = "sys/bus/pci/devices/0000:1b:00.0/";

@@ -105,6 +105,13 @@ TEST(DoctorCommand, ANodeThatDoesNotReportIsMissed) {
 
 TEST(DoctorCommand, Usage) {
   EXPECT_EQ(run_command(doctor + "--root /no/such/folder").exit_code, 64);
+  const test::TempFolder folder;
+  std::filesystem::create_symlink("loop", folder / "loop");
+  for (const char* option : {"--root ", "--run-dir "}) {
+    const CommandResult r = run_command(doctor + option + (folder / "loop"));
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    EXPECT_HAS(r.err, "Too many levels of symbolic links");
+  }
   EXPECT_EQ(run_command(doctor + "--profile no-such-cluster").exit_code, 64);
   EXPECT_EQ(run_command(doctor + "--nccl 2.28.9").exit_code, 64);
   for (const char* release : {"two", "2", "2.28.9x"}) {

@@ -69,7 +69,7 @@ TEST(Doctor, EveryCheckSeesWhatIsWrongWithABadNode) {
       {"launch.mpi", "bad: Slurm offers none, pmix, pmix_v4\n"},
       {"storage.space", "bad: 0.5 GiB free on /gpfs for /gpfs/run\n"},
       {"storage.locks",
-       "bad: flock in /gpfs/run ended with 65: flock: /gpfs/run/.octet-doctor: Function not implemented\n"},
+       "warning: flock in /gpfs/run ended with 65: flock: /gpfs/run/.octet-doctor: Function not implemented\n"},
   };
   for (const auto& [check, text] : expected) EXPECT_EQ(lines_of_check(findings, check), text) << check;
   for (const Finding& f : findings) {
@@ -297,11 +297,14 @@ TEST(Doctor, SrunsDefaultForMpi) {
             "ok: pmi2, srun's default\n");
 }
 
-TEST(Doctor, AFileSystemWithoutLocksIsFineWhereTheProfileKnows) {
+TEST(Doctor, AFileSystemWithoutLocksIsAWarningAndFineWhereTheProfileKnows) {
   Changed node;
   node.with("commands/flock", "no").with("commands/flock.exit", "65");
   ClusterProfile profile = expected_node();
-  EXPECT_EQ(node.check("storage.locks", &profile).substr(0, 4), "bad:");
+  EXPECT_EQ(node.check("storage.locks", &profile).substr(0, 8), "warning:") << "no run needs them";
+  node.with("commands/flock.exit", "66");
+  EXPECT_EQ(node.check("storage.locks", &profile).substr(0, 4), "bad:") << "nothing can be written there";
+  node.with("commands/flock.exit", "65");
   profile.file_systems = {{.path = "/gpfs", .kind = "gpfs", .advice = "", .locks = false}};
   EXPECT_EQ(node.check("storage.locks", &profile), "ok: not used: /gpfs has none, as ibm-infiniband says\n");
 }

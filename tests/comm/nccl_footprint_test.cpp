@@ -8,8 +8,9 @@ namespace octet {
 namespace {
 
 /// In MiB, of which all is made.
-std::int64_t mebibytes(int ranks, int nodes, const NcclTraffic& traffic, const NcclGroupSettings& settings = {}) {
-  const std::int64_t bytes = nccl_bytes(ranks, nodes, settings, traffic);
+std::int64_t mebibytes(int ranks, int nodes, const NcclTraffic& traffic, const NcclGroupSettings& settings = {},
+                       const NcclVariables& variables = {}) {
+  const std::int64_t bytes = nccl_bytes(ranks, nodes, settings, traffic, variables);
   EXPECT_EQ(bytes % (1 << 20), 0);
   return bytes >> 20;
 }
@@ -44,7 +45,8 @@ TEST(NcclFootprint, OfOneRankOnEachNode) {
   EXPECT_EQ(mebibytes(16, 16, nothing), made);
   EXPECT_EQ(mebibytes(16, 16, gathers), made + rings + 8 * 2 * 4 * 20);
   EXPECT_EQ(mebibytes(16, 16, reduces), made + rings + 8 * 3 * 20);
-  EXPECT_EQ(mebibytes(2, 2, reduces), made + rings + 8 * 1 * 20);
+  EXPECT_EQ(mebibytes(4, 4, gathers), made + 8 * 3 * 20) << "ring and PAT have no more peers than there are";
+  EXPECT_EQ(mebibytes(2, 2, reduces), made + rings);
   EXPECT_EQ(mebibytes(2, 2, exchanges), made + 2 * 16);
 }
 
@@ -62,6 +64,37 @@ TEST(NcclFootprint, ManyRanksNeedLargerTables) {
 TEST(NcclFootprint, ARankAloneConnectsWithNobody) {
   EXPECT_EQ(mebibytes(1, 1, gathers), 2 * 2 + 32 * 3 * 2);
   EXPECT_EQ(mebibytes(1, 1, exchanges), mebibytes(1, 1, nothing));
+}
+
+/// NCCL_RUNTIME_CONNECT = 0: whatever a group does, it has what all collectives need, and the buffer of what is sent.
+TEST(NcclFootprint, ConnectedWhenMade) {
+  const NcclVariables at_once{.connects_when_used = false};
+  const int node = 230 + 24 * 12 + 24 * 2 * 12 + 16 * 2 * 8 + 32 * 16 / 2;
+  const int nodes = 134 + 16 * 12 + 2 * 8 + 16 * 2 * 12 + 2 * 3 * 20 + 16 * 2 * 8 + 16 * 3 * 20 + 16 * 16 / 8;
+  const int one_each = 52 + 8 * 20 + 8 * 3 * 20 + 8 * 2 * 4 * 20 + 8 * 16 / 8;
+  for (const NcclTraffic& traffic : {nothing, gathers, reduces, agrees}) {
+    EXPECT_EQ(mebibytes(8, 1, traffic, {}, at_once), node);
+    EXPECT_EQ(mebibytes(128, 16, traffic, {}, at_once), nodes);
+    EXPECT_EQ(mebibytes(16, 16, traffic, {}, at_once), one_each);
+    EXPECT_EQ(mebibytes(4, 4, traffic, {}, at_once), 52 + 8 * 3 * 20 + 8 * 16 / 8) << "three peers";
+  }
+  EXPECT_EQ(mebibytes(8, 1, exchanges, {}, at_once), node + 7 * 32 * 12) << "pairs come with their first message";
+  EXPECT_EQ(mebibytes(128, 16, exchanges, {}, at_once), nodes + 7 * 2 * 12 + 16 * 16 / 8) << "what is received";
+  EXPECT_EQ(mebibytes(1, 1, nothing, {}, at_once), 4 + 32 * 3 * 2 + 32 * 16 / 2);
+}
+
+/// What aws-ofi-nccl sets on p5. A connection over NVLink is 2 + 14 then, one over the network 14 + 14.
+TEST(NcclFootprint, VariablesSayTheSizes) {
+  const NcclVariables efa{.buffer = 8 << 20, .nvls_chunk = 512 << 10, .message_chunk = 512 << 10};
+  EXPECT_EQ(mebibytes(8, 1, nothing, {}, efa), 230);
+  EXPECT_EQ(mebibytes(8, 1, gathers, {}, efa), 230 + 24 * 16 + 16 * 2 * 4 * 8);
+  EXPECT_EQ(mebibytes(8, 1, exchanges, {}, efa), 230 + 7 * 32 * 16);
+  const int nodes = 134 + 16 * 16 + 2 * 12 + 16 * 2 * 16 + 2 * 3 * 28;
+  EXPECT_EQ(mebibytes(128, 16, agrees, {}, efa), nodes);
+  EXPECT_EQ(mebibytes(128, 16, reduces, {}, efa), nodes + 16 * 2 * 4 * 8 + 16 * 3 * 28);
+  EXPECT_EQ(mebibytes(128, 16, exchanges, {}, efa), 134 + 7 * 2 * 16 + 2 * 16 * 16 / 2);
+  EXPECT_EQ(mebibytes(2, 2, exchanges, {}, {.buffer = 512 << 10}), 52 + 2 * 8)
+      << "a message's chunk is a step of the buffer at most: 64 KiB";
 }
 
 TEST(NcclFootprint, TrafficAddsUp) {

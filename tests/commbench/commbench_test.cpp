@@ -97,6 +97,7 @@ TEST(Commbench, ATableThatADiskDoesNotTakeIsAFailure) {
       run_command(fmt::format("OMP_NUM_THREADS=1 exec {} --max 1K --factor 1000 --iterations 2 >/dev/full", program));
   EXPECT_EQ(r.exit_code, 70) << r.err;
   EXPECT_NE(r.err.find("standard output did not take all that was printed"), std::string::npos) << r.err;
+  EXPECT_EQ(run_command(fmt::format("exec {} --help >/dev/full", program)).exit_code, 70);
 }
 
 TEST(Commbench, ATypeThatReductionsDoNotHaveIsSaidOrRefused) {
@@ -363,6 +364,16 @@ TEST(Commbench, ADeviceIsNoFileForTheRows) {
   const std::string reason = "it is no file that could be replaced by a whole one; expected the name of a file";
   EXPECT_NE(r.err.find("--json /dev/stdout: cannot be written: " + reason), std::string::npos) << r.err;
   EXPECT_EQ(r.out, "");
+}
+
+TEST(Commbench, AVariableThatIsNoUtf8DoesNotCostTheResults) {
+  const test::TempFolder folder;
+  const std::string path = folder / "rows.json";
+  ::setenv("NCCL_FOO", "a\xff", 1);
+  const CommandResult r = launch(1, "--max 8 --iterations 1 --json " + path);
+  ::unsetenv("NCCL_FOO");
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  EXPECT_EQ(json_of(path)["provenance"]["environment"]["NCCL_FOO"], "a\uFFFD");
 }
 
 TEST(Commbench, AnEarlierFileStaysUntilThereAreResults) {

@@ -91,14 +91,24 @@ TEST_F(Joiner, SaysThatAPartsIndexIsDamaged) {
     std::memcpy(bytes.data() + 26, &boundaries, sizeof boundaries);
     return bytes;
   };
+  // The magic, the version, the token type, a size, an offset, and the documents' ends.
+  const auto changed = [&](std::size_t at, char to) {
+    std::string bytes = whole;
+    bytes[at] = to;
+    return bytes;
+  };
   ASSERT_EQ(counts(1, 2), whole);
   // 12 * 2^62 and 8 * 2^61 are 0 in 64 bits.
   for (const std::string& bytes :
        {counts(1 + (std::int64_t{1} << 62), 2), counts(1, 2 + (std::int64_t{1} << 61)), counts(-1, 2), counts(1, -2),
-        counts(3, -1), counts(2, 2), std::string(), whole.substr(0, 33), whole + "x"}) {
+        counts(3, -1), counts(2, 2), std::string(), whole.substr(0, 33), whole + "x", changed(0, 'x'), changed(9, '\2'),
+        changed(17, '\3'), changed(37, '\xff'), changed(38, '\1'), changed(46, '\1'), changed(54, '\2')}) {
     write_bytes(path, bytes);
     PartJoiner joiner(output(), {true, true, false});
-    EXPECT_HAS(error_of([&] { joiner.finish(); }), "parts/1.idx: is damaged; remove it to have the part made again");
+    const std::string error = error_of([&] { joiner.finish(); });
+    EXPECT_HAS(error, "parts/1.idx: ");
+    EXPECT_HAS(error, "; remove " + path + " to have the part made again");
+    EXPECT_FALSE(is_taken(1));
   }
 }
 

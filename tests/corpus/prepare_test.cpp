@@ -139,7 +139,8 @@ TEST_F(Prepare, RefusesInputsWithoutText) {
   fs::create_directory(folder_ / "nothing");
   write_bytes(folder_ / "empty.txt", "");
   write_bytes(folder_ / "hidden/.x", "x");
-  EXPECT_HAS(error_of([&] { prepare(options("missing")); }), "cannot read input " + (folder_ / "missing"));
+  EXPECT_HAS(error_of([&] { prepare(options("missing")); }),
+             "input " + (folder_ / "missing") + ": cannot be read: No such file");
   EXPECT_HAS(error_of([&] { prepare(options("nothing")); }), "no text files in the input");
   EXPECT_HAS(error_of([&] { prepare(options("hidden")); }), "(1 skipped)");
   EXPECT_HAS(error_of([&] { prepare(options("empty.txt")); }), (folder_ / "empty.txt") + ": no text is in the file");

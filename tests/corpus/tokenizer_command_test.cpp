@@ -82,6 +82,16 @@ TEST_F(TokenizerCommand, MakesTheSameOfEveryFormatAndNumberOfWorkers) {
   EXPECT_EQ(train("lines.jsonl", "2.json", "--workers 3"), one);
 }
 
+TEST_F(TokenizerCommand, ThreadsThatTheMachineDoesNotGiveAreOneError) {
+  const std::string limit = "ulimit -v 3000000; " OCTET_BIN_DIR "/octet ";
+  if (run_command(limit + "--help").exit_code != 0)
+    GTEST_SKIP() << "it needs more memory than that, as with sanitizers";
+  const auto limited = run_command(limit + "tokenizer train --input " + (folder_ / "text.txt") +
+                                   " --vocab-size 300 --workers 4096 --output " + (folder_ / "x.json"));
+  EXPECT_EQ(limited.exit_code, 70) << limited.all();
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "x.json"));
+}
+
 TEST_F(TokenizerCommand, SaysWhatIsWrong) {
   const std::string input = "train --input " + (folder_ / "text.txt") + " --output ";
   const auto few = octet(input + (folder_ / "x.json") + " --vocab-size 257");
@@ -91,6 +101,9 @@ TEST_F(TokenizerCommand, SaysWhatIsWrong) {
   EXPECT_HAS(octet(input + (folder_ / "no/x.json") + " --vocab-size 300").err, "no/x.json: cannot be written");
   EXPECT_HAS(octet(input + (folder_ / "x.json") + " --vocab-size 300 --special '<a>' --special '<a>'").err,
              "special token <a> is given twice");
+  const auto bytes = octet(input + (folder_ / "x.json") + " --vocab-size 300 --special '\xff'");
+  EXPECT_EQ(bytes.exit_code, 64);
+  EXPECT_HAS(bytes.err, "special token \\xff is no UTF-8");
   write_bytes(folder_ / "bad.jsonl", "{\"text\": \"a\"}\n{\"text\": 1}\n");
   EXPECT_HAS(
       octet("train --input " + (folder_ / "bad.jsonl") + " --vocab-size 300 --output " + (folder_ / "x.json")).err,

@@ -42,6 +42,14 @@ inline std::string float8(const Product& p) {
   return "";
 }
 
+/// cublasLtMatmulDescSetAttribute, asked without a GPU: 12.6.4 answers CUBLAS_STATUS_INVALID_VALUE to the modes of
+/// scales, as to any attribute that it does not know; 12.8.4, 12.9.1 and 13.1.0 take them, and whatever value they are
+/// given. So which modes there are shows at the heuristic alone.
+inline bool has_attribute(cublasLtMatmulDescAttributes_t attribute, std::uint64_t version) {
+  return version >= 120800 ||
+         (attribute != CUBLASLT_MATMUL_DESC_A_SCALE_MODE && attribute != CUBLASLT_MATMUL_DESC_B_SCALE_MODE);
+}
+
 inline bool along_contraction(std::uint64_t mode) {
   return mode == CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F || mode == CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
 }
@@ -52,7 +60,6 @@ inline bool along_contraction(std::uint64_t mode) {
 /// (float8_block_scaling in its documentation, use_split_accumulator of its recipe Float8BlockScaling): the library's
 /// pages leave them open, so that nobody relies on them.
 inline std::string block_scales(const Product& p, std::uint64_t version, bool hopper) {
-  if (!along_contraction(p.scale_mode_a) && !along_contraction(p.scale_mode_b)) return "";
   if (!along_contraction(p.scale_mode_a) || !along_contraction(p.scale_mode_b)) return "block scales with others";
   if (p.scale_mode_a == CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F && p.scale_mode_b == p.scale_mode_a) {
     return "blocks by blocks";
@@ -66,6 +73,21 @@ inline std::string block_scales(const Product& p, std::uint64_t version, bool ho
   return hopper ? "" : "block scales are of Hopper alone";
 }
 
+/// What the modes ask of each other, of the library and of the GPU. "To enable outer vector scaling", both operands'
+/// modes are set (https://docs.nvidia.com/cuda/cublas/, "Outer Vector Scaling for FP8 Data Types"); cublasLt.h has that
+/// mode since 12.9.0, and Hopper alone (NVIDIA/CUDALibrarySamples issue 270: elsewhere the heuristic has no algorithm,
+/// pytorch/pytorch issue 192707).
+inline std::string scale_modes(const Product& p, std::uint64_t version, bool hopper) {
+  if (along_contraction(p.scale_mode_a) || along_contraction(p.scale_mode_b)) return block_scales(p, version, hopper);
+  if (p.scale_mode_a != p.scale_mode_b) return "outer-vector scales are for both operands or none";
+  if (p.scale_mode_a == CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F) return "";
+  if (p.scale_mode_a != CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F) {
+    return "a scale mode that Hopper does not have here";
+  }
+  if (version < 120900) return "outer-vector scales are of cuBLASLt 12.9";
+  return hopper ? "" : "outer-vector scales are of Hopper alone";
+}
+
 /// The comments of cublasLtMatmulMatrixScale_t in cublasLt.h. Pointers: as an H100 showed (kernels/scale_layout.h).
 inline std::string scales(const Product& p) {
   const bool any = p.scale_a != 0 || p.scale_b != 0;
@@ -73,11 +95,6 @@ inline std::string scales(const Product& p) {
   if (along_contraction(p.scale_mode_a) || along_contraction(p.scale_mode_b)) {
     if (p.scale_a % 16 != 0 || p.scale_b % 16 != 0) return "a scale off 16 bytes";
     return p.scale_a == 0 || p.scale_b == 0 ? "block scales want both operands' scales" : "";
-  }
-  if (p.scale_mode_a != p.scale_mode_b) return "outer-vector scales are for both operands or none";
-  if (p.scale_mode_a != CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F &&
-      p.scale_mode_a != CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F) {
-    return "a scale mode that Hopper does not have here";
   }
   if (p.scale_mode_a != 0 && (p.scale_a == 0 || p.scale_b == 0)) return "outer-vector scales want both vectors";
   if (p.scale_a % 16 != 0 || p.scale_b % 16 != 0) return "a scale off 16 bytes";
@@ -113,7 +130,7 @@ inline std::string addresses(const Product& p, const Product::Addresses& at) {
 /// The rule of cuBLASLt that a launch breaks, or "".
 inline std::string broken_rule(const Product& p, const Product::Addresses& at, std::uint64_t version, bool hopper) {
   std::string broken = rules::descriptors(p);
-  if (broken.empty()) broken = rules::block_scales(p, version, hopper);
+  if (broken.empty()) broken = rules::scale_modes(p, version, hopper);
   if (broken.empty()) broken = rules::scales(p);
   return broken.empty() ? rules::addresses(p, at) : broken;
 }

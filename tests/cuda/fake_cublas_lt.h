@@ -105,6 +105,7 @@ inline octet::cuda::CublasLt fake_cublas_lt() {
     return CUBLAS_STATUS_SUCCESS;
   };
   t.set_operation = [](cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t a, const void* v, std::size_t bytes) {
+    if (!rules::has_attribute(a, FakeLibrary::get().version)) return CUBLAS_STATUS_INVALID_VALUE;
     if (a == CUBLASLT_MATMUL_DESC_B_SCALE_MODE) {  // one word more than the descriptor has: beside its counterpart
       d->data[CUBLASLT_MATMUL_DESC_A_SCALE_MODE] |= word_of(v, bytes) << 32;
     } else {
@@ -145,7 +146,7 @@ inline octet::cuda::CublasLt fake_cublas_lt() {
     *found = 0;
     const Product product = product_of(operation, first, second, c, d);
     fake.broken_rule = rules::descriptors(product);
-    if (fake.broken_rule.empty()) fake.broken_rule = rules::block_scales(product, fake.version, fake.hopper);
+    if (fake.broken_rule.empty()) fake.broken_rule = rules::scale_modes(product, fake.version, fake.hopper);
     if (!fake.broken_rule.empty()) return CUBLAS_STATUS_NOT_SUPPORTED;
     for (const FakeLibrary::Proposal& p : fake.proposals) {
       if (*found == count) break;

@@ -80,25 +80,24 @@ TEST_F(GemmPlansTest, ScalesOfVectorsAndBlocks) {
   EXPECT_EQ(modes(ScaleForm::vectors, ScaleForm::vectors), (std::pair{vectors, vectors}));
 }
 
-/// Nothing scales them apart: a library or a GPU without them is an error that says what to do.
-TEST_F(GemmPlansTest, ScalesOfBlocksWhereTheLibraryHasNone) {
-  const Gemm args = blockwise_gemm(ScaleForm::vectors, ScaleForm::blocks);
-  const auto refused = [&](const std::string& device) {
-    const std::string error = test::error_of([&] { plans({}, device).of(args); });
-    EXPECT_NE(
-        error.find(fmt::format("cuBLASLt {} has no algorithm for gemm {} on {}: SOME_ERROR. Scales of vectors and "
-                               "blocks need cuBLASLt 12.9 or later and a GPU of Hopper (H100, H200); take another "
-                               "float8.recipe here",
-                               fake.version, describe(args).text(), device)),
-        std::string::npos)
-        << error;
-    return fake.broken_rule;
-  };
+/// A GPU other than Hopper: the plan says that the scales are to be applied apart.
+TEST_F(GemmPlansTest, OuterVectorScalesWhereTheGpuHasNone) {
+  Gemm args = linear_gemm(DType::e4m3, DType::e4m3);
+  args.a.scales = args.b.scales = ScaleForm::each;
   fake.hopper = false;
-  EXPECT_EQ(refused("NVIDIA B200"), "block scales are of Hopper alone");
-  fake.hopper = true;
-  fake.version = 120803;
-  EXPECT_EQ(refused("NVIDIA H100 80GB HBM3"), "block scales are of cuBLASLt 12.9");
+  EXPECT_FALSE(plans({}, "NVIDIA B200").of(args).supported);
+  EXPECT_EQ(fake.broken_rule, "outer-vector scales are of Hopper alone");
+}
+
+/// Nothing scales them apart: a GPU without them is an error that says what to do.
+TEST_F(GemmPlansTest, ScalesOfBlocksWhereTheGpuHasNone) {
+  const Gemm args = blockwise_gemm(ScaleForm::vectors, ScaleForm::blocks);
+  fake.hopper = false;
+  EXPECT_EQ(test::error_of([&] { plans({}, "NVIDIA B200").of(args); }),
+            fmt::format("[kernels] cuBLASLt {} has no algorithm for gemm {} on NVIDIA B200: SOME_ERROR. Scales of "
+                        "vectors and blocks need a GPU of Hopper (H100, H200); take another float8.recipe here",
+                        fake.version, describe(args).text()));
+  EXPECT_EQ(fake.broken_rule, "block scales are of Hopper alone");
 }
 
 /// Each rule of these modes, at the heuristic and at a launch, whatever check_gemm would say before.
@@ -134,7 +133,7 @@ TEST_F(GemmPlansTest, TheStandInRefusesBlockScalesAsTheLibraryDoes) {
               .c = {},
               .d = {.type = CUDA_R_16BF, .rows = 384, .columns = 256, .leading = 384}};
     change(p);
-    return rules::block_scales(p, 130100, true);
+    return rules::scale_modes(p, 130100, true);
   };
   EXPECT_EQ(described([](Product&) {}), "");
   EXPECT_EQ(described([](Product& p) { p.scale_mode_b = 0; }), "block scales with others");

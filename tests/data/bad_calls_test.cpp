@@ -1,9 +1,10 @@
-// What the system's calls may do when they do not fail: copy nothing and say it is done, or give a lock to a file that
-// has another name by then. The calls are this program's own here, and the system's where no test asks for more.
+// What the system's calls may do: copy nothing and say it is done, give a lock to a file that has another name by then,
+// or have no locks. The calls are this program's own here, and the system's where no test asks for more.
 #include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -17,6 +18,7 @@ namespace {
 
 bool copies_nothing = false;
 std::function<void()> before_lock;
+int lock_error = 0;  ///< of every lock, where it is not 0
 
 }  // namespace
 
@@ -28,6 +30,10 @@ extern "C" ssize_t copy_file_range(int from, off64_t* from_at, int to, off64_t* 
 
 extern "C" int flock(int file, int operation) noexcept {
   if (before_lock) std::exchange(before_lock, nullptr)();
+  if (lock_error != 0) {
+    errno = lock_error;
+    return -1;
+  }
   return static_cast<int>(syscall(SYS_flock, file, operation));
 }
 
@@ -65,6 +71,14 @@ TEST(TokenFileWriter, ASecondOneLeavesWhatTheFirstOneHasJustCommitted) {
   };
   EXPECT_HAS(test::error_of([&] { TokenFileWriter(folder / "x", TokenType::u8); }), "written by another process");
   EXPECT_EQ(TokenFile(folder / "x").tokens(), 3);
+}
+
+TEST(TokenFileWriter, AFileSystemWithoutLocksIsNoOtherProcess) {
+  const test::TempFolder folder;
+  lock_error = ENOSYS;
+  const std::string error = test::error_of([&] { TokenFileWriter(folder / "x", TokenType::u8); });
+  lock_error = 0;
+  EXPECT_HAS(error, "cannot be locked: Function not implemented; expected a file system with flock");
 }
 
 }  // namespace

@@ -287,7 +287,7 @@ TEST(TokenFileWriter, RefusesOutputsThatCannotBe) {
   const auto open = [&](const std::string& prefix) {
     return error_of([&] { TokenFileWriter writer(prefix, TokenType::u8); });
   };
-  EXPECT_HAS(open(folder / "file/x"), "cannot create the folder");
+  EXPECT_HAS(open(folder / "file/x"), "file: cannot be made: ");
   EXPECT_HAS(open(folder / "y"), (folder / "y.bin.tmp") + ": cannot be written");
   EXPECT_HAS(open(folder.path() + "/"), "not a file name");
   EXPECT_HAS(open(folder / "x.bin"), "expected PREFIX");

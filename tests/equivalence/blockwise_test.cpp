@@ -37,7 +37,7 @@ class BlockwiseTraining : public testing::Test {
   }
 
   struct Trained {
-    std::vector<double> losses;
+    std::vector<double> losses, norms;
     std::vector<std::vector<float>> weights;  ///< this rank's pieces
   };
 
@@ -59,12 +59,20 @@ class BlockwiseTraining : public testing::Test {
     for (std::int64_t step = 1; step <= steps; ++step) {
       run.losses.push_back(h.forward_backward(ids(0), ids(1), document_begin));
       h.sharded().finish_step(step, 1e-3);
+      run.norms.push_back(*h.sharded().norm().norm());
     }
     const ShardedBuffer& master = h.sharded().master();
     for (std::size_t i = 0; i < master.layout().size(); ++i) {
       run.weights.emplace_back(master.data(i), master.data(i) + master.layout().shard(i).elements());
     }
     return run;
+  }
+
+  static void expect_close(const Trained& run, const Trained& alone) {
+    for (std::size_t i = 0; i < alone.losses.size(); ++i) {
+      EXPECT_NEAR(run.losses[i], alone.losses[i], 1e-3 * alone.losses[i]) << "step " << i + 1;
+      EXPECT_NEAR(run.norms[i], alone.norms[i], 1e-4 * alone.norms[i]) << "step " << i + 1;
+    }
   }
 
   static Harness::Options options(int tp = 1, const RecomputeConfig& recompute = {}) {
@@ -80,9 +88,7 @@ TEST_F(BlockwiseTraining, EveryLayoutFollowsOneRank) {
     if (world_size() % tp != 0 || world_size() == 1) continue;
     SCOPED_TRACE(tp);
     const Trained run = train(Harness(model(), seq_len, options(tp)));
-    for (std::size_t i = 0; i < run.losses.size(); ++i) {
-      EXPECT_NEAR(run.losses[i], alone.losses[i], 1e-3 * alone.losses[i]) << "step " << i + 1;
-    }
+    expect_close(run, alone);
   }
 }
 
@@ -93,9 +99,7 @@ TEST_F(BlockwiseTraining, OfDocumentsFollowsOneRankOnEveryLayout) {
     if (world_size() % tp != 0 || world_size() == 1) continue;
     SCOPED_TRACE(tp);
     const Trained run = train(Harness(model(), seq_len, options(tp)), documents());
-    for (std::size_t i = 0; i < run.losses.size(); ++i) {
-      EXPECT_NEAR(run.losses[i], alone.losses[i], 1e-3 * alone.losses[i]) << "step " << i + 1;
-    }
+    expect_close(run, alone);
   }
 }
 
@@ -107,6 +111,7 @@ TEST_F(BlockwiseTraining, RecomputeHasTheSameBits) {
         RecomputeConfig{.mode = RecomputeMode::selective, .preset = RecomputePreset::ffn}}) {
     const Trained again = train(Harness(model(), seq_len, options(tp, recompute)));
     EXPECT_EQ(again.losses, kept.losses);
+    EXPECT_EQ(again.norms, kept.norms);
     for (std::size_t i = 0; i < kept.weights.size(); ++i) {
       EXPECT_TRUE(test::same_bits(again.weights[i], kept.weights[i])) << "parameter " << i;
     }

@@ -1,5 +1,6 @@
 // When a run's loop ends by itself: before its time limit, with room for the step and the save that are still to come,
 // and at its last step. The state after a step is kept only where nothing in it was NaN or infinite.
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <limits>
@@ -21,14 +22,29 @@ namespace {
 constexpr std::chrono::milliseconds pause(120);
 const double of_a_step = std::chrono::duration<double>(pause).count();
 
-/// Sleeps wherever the ranks agree on requests, which is once a step: a step takes that long at least.
+/// When the ranks have agreed on requests, which they do once a step.
+struct Agreements {
+  double last = 0;          ///< of the clock of WallClock; 0: they have not yet
+  double longest_step = 0;  ///< from one to the next
+};
+
+/// Sleeps wherever the ranks agree on requests: a step takes that long at least.
 class SlowSteps final : public test::ForwardingCommunicator {
  public:
-  explicit SlowSteps(std::unique_ptr<Communicator> inner) : ForwardingCommunicator(std::move(inner)) {}
+  SlowSteps(std::unique_ptr<Communicator> inner, Agreements& agreements)
+      : ForwardingCommunicator(std::move(inner)), agreements_(agreements) {}
   void all_reduce(void* data, std::int64_t count, DType dtype, ReduceOp op) override {
-    if (count == 4 && dtype == DType::i32 && op == ReduceOp::max) std::this_thread::sleep_for(pause);
+    const bool agrees = count == 4 && dtype == DType::i32 && op == ReduceOp::max;
+    if (agrees) std::this_thread::sleep_for(pause);
     inner().all_reduce(data, count, dtype, op);
+    if (!agrees) return;
+    const double now = WallClock::seconds();
+    if (agreements_.last > 0) agreements_.longest_step = std::max(agreements_.longest_step, now - agreements_.last);
+    agreements_.last = now;
   }
+
+ private:
+  Agreements& agreements_;
 };
 
 /// The sum of all losses, in the group of them alone, is too large for a float; no gradient is.
@@ -51,6 +67,18 @@ class InfiniteLoss final : public test::ForwardingCommunicator {
 
  private:
   bool of_losses_;
+};
+
+/// One element of the first tensor that is looked at is infinite, in every step: where ranks ask each other whether
+/// any is, and where they add up how many.
+class InfiniteTensor final : public test::ForwardingCommunicator {
+ public:
+  explicit InfiniteTensor(std::unique_ptr<Communicator> inner) : ForwardingCommunicator(std::move(inner)) {}
+  void all_reduce(void* data, std::int64_t count, DType dtype, ReduceOp op) override {
+    inner().all_reduce(data, count, dtype, op);
+    const bool asks = count == 4 && op == ReduceOp::max, counts = count > 4 && op == ReduceOp::sum;
+    if (dtype == DType::i32 && (asks || counts)) *static_cast<std::int32_t*>(data) = 1;
+  }
 };
 
 /// The ranks but 0 lose a peer in the barrier behind rank 0's word of how the run ended.
@@ -77,6 +105,8 @@ class LoopEnd : public TrainerTest {
     nlohmann::json status;
     std::vector<std::string> checkpoints;
     bool failure_counts = true;  ///< one of this rank after the end
+    double left = 0;             ///< seconds to the first rank's limit when they had last agreed on requests
+    double longest_step = 0;     ///< of all ranks
   };
 
   LoopEnd() {
@@ -89,8 +119,10 @@ class LoopEnd : public TrainerTest {
   /// The loop of a run whose time ends `seconds` from its first step on; 0: it has no limit.
   Ended run(double seconds) {
     std::unique_ptr<Communicator> control = make_mpi_communicator(*stream_, "control");
-    if (seconds > 0) control = std::make_unique<SlowSteps>(std::move(control));
+    Agreements agreements;
+    if (seconds > 0) control = std::make_unique<SlowSteps>(std::move(control), agreements);
     const RunDirectory directory{.path = config_.run_dir};
+    if (infinite_tensor_) control = std::make_unique<InfiniteTensor>(std::move(control));
     if (lost_at_the_end_) control = std::make_unique<LostAtTheEnd>(std::move(control), directory.status());
     std::unique_ptr<Communicator> world = make_mpi_communicator(*stream_, "world");
     if (infinite_loss_) world = std::make_unique<InfiniteLoss>(std::move(world));
@@ -100,13 +132,18 @@ class LoopEnd : public TrainerTest {
     testing::internal::CaptureStderr();
     loop.failure.done() = done_before_;
     loop.failure.begin(*control);
+    const double limit = WallClock::seconds() + seconds;
     try {
-      ended.code = loop.train(WallClock(seconds > 0 ? WallClock::seconds() + seconds : 0));
+      ended.code = loop.train(WallClock(seconds > 0 ? limit : 0));
     } catch (const Error& error) {
       ended.code = static_cast<int>(error.code());
     }
     ended.failure_counts = leave_reason(ExitCode::internal, "what comes afterwards").first;
     ended.done = loop.failure.done();
+    float times[2] = {static_cast<float>(agreements.last - limit), static_cast<float>(agreements.longest_step)};
+    world_->all_reduce(times, 2, DType::f32, ReduceOp::max);
+    ended.left = -times[0];
+    ended.longest_step = times[1];
     ended.err = testing::internal::GetCapturedStderr();
     ended.status = nlohmann::json::parse(std::ifstream(directory.status()));
     ended.checkpoints = checkpoint::list_checkpoints(directory.checkpoints());
@@ -114,17 +151,20 @@ class LoopEnd : public TrainerTest {
     return ended;
   }
 
-  bool infinite_loss_ = false;
+  bool infinite_loss_ = false, infinite_tensor_ = false;
   bool lost_at_the_end_ = false;
   std::int64_t done_before_ = 0;  ///< steps of an earlier start
 };
 
-// A step that takes longer than it sleeps ends the run earlier, never later: on a busy machine too these hold.
+// A step that takes longer than it sleeps ends the run earlier, never later: on a busy machine too these hold. Nor does
+// it end while there is time for the longest step, whose begin and end may lie in two that follow each other here. What
+// is left is counted behind the last agreement, which takes a pause.
 
 TEST_F(LoopEnd, LeavesTimeForAnotherStep) {
   const Ended ended = run(3.9 * of_a_step);  // asked in step 4 after 3 of them, with 0.9 left
   EXPECT_EQ(ended.status["reason"], "train.max_wall_time");
   EXPECT_LE(ended.done, 4);
+  EXPECT_LE(ended.left, 2 * ended.longest_step - of_a_step) << "after step " << ended.done;
 }
 
 TEST_F(LoopEnd, LeavesTimeForTwoStepsWhereResultsComeLate) {
@@ -132,6 +172,7 @@ TEST_F(LoopEnd, LeavesTimeForTwoStepsWhereResultsComeLate) {
   const Ended ended = run(5.9 * of_a_step);  // asked in step 5 after 4 of them, with 1.9 left
   EXPECT_EQ(ended.status["reason"], "train.max_wall_time");
   EXPECT_LE(ended.done, 5);
+  EXPECT_LE(ended.left, 4 * ended.longest_step - of_a_step) << "after step " << ended.done;
 }
 
 /// The first checkpoint is committed after the two steps that look for its writers and for its manifest.
@@ -141,6 +182,7 @@ TEST_F(LoopEnd, LeavesTimeForASaveThatTakesAsLongAsTheLast) {
   EXPECT_EQ(ended.code, 75) << ended.err;
   EXPECT_EQ(ended.status["reason"], "train.max_wall_time");
   EXPECT_LE(ended.done, 7) << "a step alone would still fit into 0.9 of one in step 8";
+  EXPECT_LE(ended.left, 7.9 / 2 * of_a_step + ended.longest_step) << "a save takes no longer than the run has";
   ASSERT_FALSE(ended.checkpoints.empty());
   EXPECT_EQ(checkpoint::step_of(ended.checkpoints.front()), ended.done);
 }
@@ -148,14 +190,35 @@ TEST_F(LoopEnd, LeavesTimeForASaveThatTakesAsLongAsTheLast) {
 TEST_F(LoopEnd, KeepsNoStateOfAStepThatWasNotFiniteAndSaysSoAtTheLast) {
   config_.train.steps = 3;
   config_.checkpoint.interval = "1";
-  config_.data.validation_fraction = 0;  // whose loss would end the run by itself
-  infinite_loss_ = true;
+  infinite_tensor_ = true;
   const Ended ended = run(0);
-  EXPECT_EQ(ended.code, 0) << ended.status["reason"];
-  EXPECT_EQ(ended.status["state"], "finished");
+  EXPECT_EQ(ended.code, 77);
+  EXPECT_EQ(ended.done, 3) << "a tensor alone ends nothing";
+  EXPECT_EQ(ended.status["state"], "failed");
+  EXPECT_HAS(std::string(ended.status["reason"]), "something in step 3, the last, was not finite");
   EXPECT_TRUE(ended.checkpoints.empty());
   EXPECT_EQ(ended.err.find("cannot be saved"), std::string::npos) << "nothing was tried: " << ended.err;
-  EXPECT_HAS(ended.err, "the state after step 3 is not saved: something in the step was NaN or infinite");
+}
+
+TEST_F(LoopEnd, KeepsNoStateOfAStepThatWasNotFiniteWhereItIsStopped) {
+  infinite_tensor_ = true;
+  config_.checkpoint.interval = "10";
+  const Ended ended = run(3.9 * of_a_step);
+  EXPECT_EQ(ended.status["reason"], "train.max_wall_time");
+  EXPECT_TRUE(ended.checkpoints.empty());
+  EXPECT_HAS(ended.err, "is not saved: something in the step was NaN or infinite");
+}
+
+TEST_F(LoopEnd, ComesWithTheFirstLossThatIsNotFinite) {
+  config_.train.steps = 3;
+  config_.checkpoint.interval = "1";
+  infinite_loss_ = true;
+  const Ended ended = run(0);
+  EXPECT_EQ(ended.code, 77);
+  EXPECT_EQ(ended.done, 1);
+  EXPECT_EQ(ended.status["state"], "failed");
+  EXPECT_HAS(std::string(ended.status["reason"]), "the loss of step 1 is not finite");
+  EXPECT_TRUE(ended.checkpoints.empty());
 }
 
 TEST_F(LoopEnd, KeepsTheStateOfALastStepThatWasFinite) {

@@ -8,6 +8,7 @@
 #include "src/train/health/replica_check.h"
 #include "src/train/step/model_state.h"
 #include "tests/equivalence/trainer_test.h"
+#include "tests/equivalence/written_once.h"
 
 namespace octet {
 namespace {
@@ -68,19 +69,20 @@ TEST_P(PipelineStateOf, GoesOnInEveryLayout) {
   Rank first(config_, *stream_, saved);
   for (int step = 1; step <= 3; ++step) train_step(first.trainer, step);
   const checkpoint::Found found = save(first, 3);
-  std::int64_t stored = 0, expected = 0;
-  for (const auto& piece : found.manifest.pieces) stored += piece.box.extent.elements();
-  for (const auto& tensor : found.manifest.tensors) expected += tensor.shape.elements();
-  EXPECT_EQ(stored, expected) << "every piece once, also the embedding of both ends";
-  const StepResult next = train_step(first.trainer, 4);
+  test::expect_written_once(found);  // also the embedding of both ends
+  const StepResult fourth = train_step(first.trainer, 4), fifth = train_step(first.trainer, 5);
   for (const ParallelConfig& layout : {saved, other, layout_of(1), layout_of(world_->size()), layout_of(2, 2)}) {
     SCOPED_TRACE(fmt::format("pp {} chunks {} {}", layout.pp, layout.pp_chunks, layout.pp_schedule));
     RunConfig config = config_;
     Rank second(config, *stream_, layout);
     load_state(second.trainer.model(), found.directory, found.manifest, *stream_);
-    const StepResult result = train_step(second.trainer, 4);
-    EXPECT_NEAR(result.loss, next.loss, layout.pp == 2 ? 0 : 2e-5);
-    EXPECT_NEAR(result.grad_norm, next.grad_norm, 1e-3 * next.grad_norm);
+    for (const StepResult& expected : {fourth, fifth}) {  // the fifth shows the moments with which the fourth updated
+      const StepResult result = train_step(second.trainer, expected.step);
+      // Chunks add up the norm, and with it the update, in another order.
+      const bool same = layout.pp == 2 && (layout.pp_chunks == 1 || expected.step == 4);
+      EXPECT_NEAR(result.loss, expected.loss, same ? 0 : 2e-5) << "step " << expected.step;
+      EXPECT_NEAR(result.grad_norm, expected.grad_norm, 1e-4 * expected.grad_norm) << "step " << expected.step;
+    }
   }
 }
 

@@ -81,5 +81,24 @@ TEST_F(Pipeline, NamesWhatWasNotFiniteAnywhere) {
   }
 }
 
+/// In 32 bits the sums of two ranks and more would be 0, or negative.
+TEST_F(Pipeline, NamesWhatHasNoRoomIn32Bits) {
+  const auto mine = trainer();
+  StepResult result = train_step(*mine, 1);
+  ASSERT_FALSE(result.found_any());
+  const auto checks = static_cast<std::size_t>(mine->model().llama().checks().size());
+  const bool first = world_->rank() == 0;
+  result.counts[0] = 1U << 31;
+  result.counts[1] = first ? std::numeric_limits<std::uint32_t>::max() : 0;
+  result.counts[checks] = first ? 0x12345678U : 1U;  // a parameter's gradient
+  mine->name_non_finite(result);
+  ASSERT_EQ(result.non_finite.size(), 3U);
+  const std::int64_t ranks = world_->size();
+  EXPECT_EQ(result.non_finite[0].count, ranks << 31);
+  EXPECT_EQ(result.non_finite[1].count, std::numeric_limits<std::uint32_t>::max());
+  EXPECT_EQ(result.non_finite[2].count, 0x12345678 + ranks - 1);
+  EXPECT_FALSE(result.is_finite());
+}
+
 }  // namespace
 }  // namespace octet

@@ -43,10 +43,13 @@ class TensorParallelState : public testing::TestWithParam<const char*> {
     return random_ids({.seed = 9, .stream = stream}, number * 65536, sequences * seq_len);
   }
 
-  static double step(Harness& h, std::int64_t number) {
+  struct Step {
+    double loss, norm;
+  };
+  static Step step(Harness& h, std::int64_t number) {
     const double loss = h.forward_backward(ids(0, number), ids(1, number));
     h.sharded().finish_step(number, lr);
-    return loss;
+    return {loss, *h.sharded().norm().norm()};
   }
 
   /// Every number of a model that decides about a cast and is the same on all ranks of every layout.
@@ -128,7 +131,8 @@ TEST_P(TensorParallelState, HasTheSameScalesInEveryLayout) {
   const Scales expected = scales_of(saved);
   const auto masters = masters_of(saved);
   ASSERT_EQ(expected.weights.size(), 2 * 14u);
-  const double next = step(saved, steps + 1);
+  std::vector<Step> later;
+  for (std::int64_t number = steps + 1; number <= steps + 2; ++number) later.push_back(step(saved, number));
   ASSERT_NE(scales_of(saved), expected);
 
   for (const int tp : {1, 2, 4}) {
@@ -141,11 +145,12 @@ TEST_P(TensorParallelState, HasTheSameScalesInEveryLayout) {
       load_state(h.sharded(), found.directory, found.manifest, *stream_);
       EXPECT_EQ(scales_of(h), expected);
       EXPECT_EQ(masters_of(h), masters);
-      const double loss = step(h, steps + 1);
-      if (tp == 2 && replicas == 1) {
-        EXPECT_EQ(loss, next);
-      } else {
-        EXPECT_NEAR(loss, next, 1e-3 * next);
+      // The second step shows the moments with which the first one updated.
+      for (std::size_t i = 0; i < later.size(); ++i) {
+        const Step again = step(h, steps + 1 + static_cast<std::int64_t>(i));
+        const double tolerance = tp == 2 && replicas == 1 ? 0 : 2e-4;  // 3e-5 measured
+        EXPECT_NEAR(again.loss, later[i].loss, tolerance * later[i].loss) << "step " << i + 1;
+        EXPECT_NEAR(again.norm, later[i].norm, tolerance * later[i].norm) << "step " << i + 1;
       }
     }
   }

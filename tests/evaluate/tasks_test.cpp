@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -303,6 +304,22 @@ TEST_F(TaskFolder, ABegunTaskHasItsWholeRowsOfTheSameModel) {
   again.done();
   EXPECT_TRUE(before(a).empty());
   EXPECT_FALSE(fs::exists(folder_ / name));
+}
+
+// An error of the disk is no folder without results, which would be written anew.
+TEST_F(TaskFolder, WhatIsThereAndCannotBeReadIsRefused) {
+  put("piqa/validation.jsonl", good);
+  const LoadedTask task = load_task(find_tasks({"piqa"}).tasks[0], folder_.path(), 0);
+  const nlohmann::ordered_json model{{"model", "a"}};
+  DoneTasks(folder_.path()).add(task, model, {{-1, -2}});
+  const auto refused = [&](const std::string& name, const std::function<void()>& call) {
+    fs::remove(folder_ / name);
+    fs::create_directory(folder_ / name);
+    expect_in(test::error_of(call), name + ": cannot be read: Is a directory");
+  };
+  refused("samples_piqa.jsonl", [&] { DoneTasks(folder_.path()).find(task, model); });
+  refused("samples_piqa.jsonl.part", [&] { const BegunTask begun(folder_.path(), task, model); });
+  refused("tasks.json", [&] { const DoneTasks done(folder_.path()); });
 }
 
 TEST(TaskNames, UnknownOnesAreToldTheNearest) {

@@ -31,5 +31,20 @@ TEST_F(GpuStats, SameBitsAsTheCpu) {
   }
 }
 
+/// Blocks that pass the largest count between them leave it there, whichever of them comes first.
+TEST_F(GpuStats, CountStopsAtTheLargest) {
+  constexpr std::int64_t n = 100003;
+  constexpr std::uint32_t largest = ~0u;
+  const std::vector<float> x(n, NAN);
+  for (const std::uint32_t before : {largest - 100004, largest - 100003, largest - 50000, largest - 1, largest}) {
+    Both<float> values(*gpu_stream, x);
+    Both<std::uint32_t> count(*gpu_stream, {before});
+    cpu.stats(*cpu_stream, {.x = values.cpu(), .dtype = DType::f32, .n = n, .out = {nullptr, count.cpu()}});
+    gpu().stats(*gpu_stream, {.x = values.gpu(), .dtype = DType::f32, .n = n, .out = {nullptr, count.gpu()}});
+    EXPECT_EQ(*count.cpu(), before == largest - 100004 ? largest - 1 : largest);
+    expect_same_bits(count, "non-finite");
+  }
+}
+
 }  // namespace
 }  // namespace octet::gpu_test

@@ -124,6 +124,16 @@ TEST_F(BadInput, Layouts) {
   refuses("run.yaml --nccl.dp_shard_cta_policy zero --device cuda",
           {"nccl.dp_shard_cta_policy = zero", "nccl.dp_shard_buffers = symmetric"});
   refuses("run.yaml --nccl.tp_cta_policy zero --device cuda", {"nccl.tp_cta_policy = zero", "has not got"});
+  refuses("run.yaml --nccl.dp_shard_cta_policy efficiency --device cuda",
+          {"nccl.dp_shard_cta_policy = efficiency", "nccl.dp_shard_buffers = registered"});
+  refuses("run.yaml --nccl.dp_replicate_cta_policy efficiency --parallel.dp_replicate 2 --device cuda",
+          {"nccl.dp_replicate_cta_policy = efficiency", "has not got"});
+  refuses(
+      "run.yaml --nccl.dp_shard_cta_policy efficiency --nccl.dp_shard_buffers registered --nccl.tuning_file x.json "
+      "--device cuda",
+      {"nccl.dp_shard_cta_policy = efficiency", "no effect with nccl.tuning_file"});
+  refuses("run.yaml --nccl.dp_shard_buffers registered --precision float8 --float8.all_gather false --device cuda",
+          {"nccl.dp_shard_buffers = registered", "gathered in bf16", "float8.all_gather auto"});
   refuses("run.yaml --nccl.tp_min_ctas 9 --nccl.tp_max_ctas 8 --device cuda",
           {"nccl.tp_min_ctas = 9", "above nccl.tp_max_ctas = 8"});
   refuses("run.yaml --parallel.dp_replicate 3", {"parallel.dp_replicate = 3", "2 ranks"});

@@ -335,15 +335,27 @@ TEST(EvaluateTasks, SaysHowManyQuestionsLostTokensAtTheirLeft) {
 
 // A model that may see far more than questions are long.
 TEST(EvaluateTasks, RowsAreNoLongerThanTheQuestionsNeed) {
-  write_short_task("rows");
-  const auto memory = [](const std::string& window) {
-    const CommandResult r = ask("--tasks rows/own.yaml --window " + window);
+  write_short_task("rows", "short");
+  own_task();
+  const auto memory = [](const std::string& arguments) {
+    const CommandResult r = ask("--limit 20 --tasks " + arguments);
     EXPECT_EQ(r.exit_code, 0) << r.all();
     const std::size_t at = r.err.find("memory: ");
     return r.err.substr(at, r.err.find('\n', at) - at);
   };
-  EXPECT_HAS(memory("100000"), "memory: ");
-  EXPECT_EQ(memory("100000"), memory("512"));
+  EXPECT_HAS(memory("rows/own.yaml --window 100000"), "memory: ");
+  EXPECT_EQ(memory("rows/own.yaml --window 100000"), memory("rows/own.yaml --window 512"));
+  // Behind a task of short questions the long ones have as much room as alone.
+  const std::string both = "rows/own.yaml,own.yaml --output evaluated/rows-";
+  const std::string large = memory(both + "large --window 100000");
+  EXPECT_EQ(large, memory(both + "small --window 512"));
+  // What the device holds of a row's questions ("data") is more where many short ones share one.
+  const auto of_model = [](const std::string& text) { return text.substr(0, text.find(", data ")); };
+  EXPECT_EQ(of_model(large), of_model(memory("own.yaml --window 512 --output evaluated/rows-alone")));
+  const auto expected = likelihoods(Written("rows-alone").own);
+  EXPECT_EQ(expected.size(), 20u * 4);
+  for (const char* output : {"rows-large", "rows-small"}) EXPECT_EQ(likelihoods(Written(output).own), expected);
+  EXPECT_EQ(nlohmann::json::parse(Written("rows-large").results)["results"]["own"]["cut_at_left"], 0);
 }
 
 TEST(EvaluateTasks, AChoiceThatCannotBeAskedIsFoundBeforeAnyIs) {
@@ -447,11 +459,16 @@ TEST(EvaluateTasks, AFolderOfAnotherEvaluationIsRefusedAndStaysAsItIs) {
   EXPECT_HAS(ask(text + output).err, "results.json: cannot be read: ");
 }
 
-TEST(EvaluateTasks, WhatCannotBeKeptIsOneMessage) {
-  fs::create_directories(workplace() / "evaluated/refused/samples_own.jsonl.part");
-  const CommandResult r = in_workplace(command("", "refused"));
-  EXPECT_EQ(r.exit_code, 64) << r.all();
-  EXPECT_HAS(r.err, "evaluated/refused/samples_own.jsonl.part: cannot be written: Is a directory");
+TEST(EvaluateTasks, WhatCannotBeKeptOrReadIsOneMessage) {
+  const auto refused = [](const std::string& name, const std::string& message) {
+    fs::remove(workplace() / ("evaluated/refused/" + name));
+    fs::create_directories(workplace() / ("evaluated/refused/" + name));
+    const CommandResult r = in_workplace(command("", "refused"));
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    EXPECT_EQ(occurrences(r.err, "evaluated/refused/" + name + message), 1) << r.err;
+  };
+  refused("samples_own.jsonl", ": cannot be written: Is a directory");
+  refused("samples_own.jsonl.part", ": cannot be read: Is a directory");
 }
 
 }  // namespace

@@ -208,12 +208,20 @@ TEST(Evaluate, LowPrecisionsStayNearFp32) {
   const auto change = [&](const std::string& precision) {
     const double loss = results(with + precision)["difference"]["loss"];
     EXPECT_NE(loss, 0.0) << precision;
-    return std::abs(loss);
+    return loss;
   };
   EXPECT_LT(results(run.directory + " --precision fp32 --text " + held_out())["results"]["text"]["loss"], 3.0);
-  EXPECT_LT(change("bf16"), 1e-3);
+  EXPECT_LT(std::abs(change("bf16")), 1e-3);
+  std::map<std::string, double> of;
   for (const char* recipe : {"tensorwise", "rowwise", "rowwise_with_gw_hp", "delayed", "blockwise"}) {
-    EXPECT_LT(change(std::string("float8 --float8.recipe ") + recipe), 5e-3) << recipe;
+    of[recipe] = change(std::string("float8 --float8.recipe ") + recipe);
+    EXPECT_LT(std::abs(of[recipe]), 5e-3) << recipe;
+  }
+  EXPECT_EQ(of["rowwise_with_gw_hp"], of["rowwise"]) << "they differ in what is backward";
+  EXPECT_EQ(of["delayed"], of["tensorwise"]) << "no step was before";
+  for (const auto& [one, other] :
+       {std::pair{"tensorwise", "rowwise"}, {"rowwise", "blockwise"}, {"blockwise", "tensorwise"}}) {
+    EXPECT_NE(of[one], of[other]) << one << " and " << other;
   }
   const std::string in_float8 = run.directory + " --precision float8 --text " + held_out();
   const double loss = loss_of(results(in_float8));
@@ -260,7 +268,7 @@ TEST(Evaluate, RefusesInOneMessage) {
   refused(run + " --text empty.txt", "empty.txt: has no text");
   refused(run + " --text " + text + " --output empty.txt", "--output empty.txt: is no folder; expected one");
   refused(run + " --text " + text + " --output empty.txt/below", "empty.txt/below: cannot be made: ");
-  refused(run + " --text missing.txt", "cannot read input missing.txt: No such file");
+  refused(run + " --text missing.txt", "input missing.txt: cannot be read: No such file");
   refused(run + " --text " + text + " --stride 33", "--stride is 33; expected at most the window of 32 tokens");
   refused(run + " --text " + text + " --row-tokens 8", "--row-tokens is 8; expected at least the window of 32 tokens");
   refused(run + " --text " + text + " --row-tokens 200 --precision float8 --float8.recipe blockwise",

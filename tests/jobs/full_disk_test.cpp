@@ -46,6 +46,16 @@ TEST(BrokenDisk, EndsAStartAsNoMistakeOfTheUser) {
   EXPECT_HAS(run.result.err, "cannot be written: Read-only file system");
 }
 
+/// The run is finished, and its status says so.
+TEST(BrokenDisk, ATraceThatCannotBeWrittenIsAWarning) {
+  const std::string directory = new_run_directory();
+  fs::create_directories(workplace() / (directory + "/trace-rank0.jsonl/folder"));
+  const TrainedRun run = train_in(directory, 1, "--train.steps 2 --comm.trace true");
+  EXPECT_EQ(run.result.exit_code, 0) << run.result.all();
+  EXPECT_HAS(run.result.err, "trace-rank0.jsonl: cannot be written: ");
+  EXPECT_EQ(run.status()["state"], "finished");
+}
+
 TEST(FullDisk, LeavesTheReportThatWasThere) {
   const std::string page = workplace() / "full-disk.html";
   const std::string command = octet_tool + "report " + saved_run().directory + " --output " + page;

@@ -70,6 +70,13 @@ TEST(InitialWeights, AreReadIntoAnyLayout) {
 TEST(InitialWeights, Float8BeginsANewHistory) {
   const std::string delayed = "--precision float8 --float8.recipe delayed";
   EXPECT_EQ(begun_with(origin().folder, 1, delayed).losses(), imported(1, delayed).losses());
+  // Nor is that of a run of the recipe taken over, which its export does not have.
+  const TrainedRun& run = finished(1, delayed + " --checkpoint.interval auto");
+  const CommandResult r = in_workplace(tool + "export " + run.directory + " of-delayed");
+  ASSERT_EQ(r.exit_code, 0) << r.all();
+  const auto expected = begun_with("of-delayed", 1, delayed).losses();
+  ASSERT_EQ(expected.size(), 3u);
+  EXPECT_EQ(begun_with(run.directory, 1, delayed).losses(), expected);
 }
 
 TEST(InitialWeights, AreNotReadAgainByARunThatGoesOn) {

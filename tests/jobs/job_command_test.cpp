@@ -230,10 +230,14 @@ TEST_F(JobCommand, GoesOnWhereALaunchCannotBeRead) {
   before();
   EXPECT_HAS(after("70 rank 0 on n1: lost"), "action=restart");
   const std::string log = workplace() / (run_ + "/job/launches/7.jsonl");
-  for (const char* damage : {"{\"job\": \"7\", \"ho\n", "\0\0\0\n"}) {
+  for (const std::string& damage : {std::string("{\"job\": \"7\", \"ho\n"), std::string("\0\0\0\n", 4)}) {
+    fs::remove(log + ".damaged");
     write_bytes(log, read_bytes(log) + damage);
     EXPECT_HAS(before(), "action=launch");
-    EXPECT_EQ(read_bytes(log + ".damaged").find("rank 0 on n1: lost") != std::string::npos, true);
+    ASSERT_TRUE(fs::exists(log + ".damaged"));
+    const std::string kept = read_bytes(log + ".damaged");
+    EXPECT_HAS(kept, "rank 0 on n1: lost");
+    EXPECT_TRUE(kept.ends_with(damage)) << kept;
     EXPECT_HAS(after("70 rank 0 on n1: lost"), "action=restart");
   }
   EXPECT_EQ(launches(), 3) << "what can be read stays";

@@ -8,10 +8,17 @@ namespace {
 
 const std::string replicas = " --parallel.dp_replicate 2";
 
-void expect_close(const TrainedRun& a, const TrainedRun& b, double tolerance) {
+/// In the first step the weights are the same yet, and only sums differ: its gradient norm is held to `first_norm`,
+/// where 7e-8 was measured, the last bit.
+void expect_close(const TrainedRun& a, const TrainedRun& b, double tolerance, double first_norm = 1e-6) {
   EXPECT_EQ(a.losses().size(), 20u);
-  EXPECT_LT(distance(a.losses(), b.losses()), tolerance) << a.directory << " and " << b.directory;
-  EXPECT_LT(distance(a.losses("validation_loss"), b.losses("validation_loss")), tolerance);
+  for (const char* key : {"loss", "validation_loss", "grad_norm"}) {
+    EXPECT_LT(distance(a.losses(key), b.losses(key)), tolerance)
+        << key << " of " << a.directory << " and " << b.directory;
+  }
+  const auto norms = a.losses("grad_norm"), others = b.losses("grad_norm");
+  ASSERT_FALSE(norms.empty() || others.empty());
+  EXPECT_LT(distance({norms.front()}, {others.front()}), first_norm) << a.directory << " and " << b.directory;
 }
 
 void expect_layouts_close(const std::string& arguments, const std::vector<int>& ranks, double tolerance) {
@@ -47,9 +54,10 @@ TEST(Layouts, Fp32WithLargerMicroBatches) {
 // With bf16 and float8 sums in another order (gradients over ranks, the norm) change the last fp32 bits of a weight,
 // and a weight that so crosses the border between two bf16 or e4m3 numbers moves by a whole step of that format, up to
 // 2^-8 or 2^-3 of it. Few weights do, and in either direction, so that the loss moves little: over 20 steps up to 4e-5
-// (bf16) and 1e-4 (float8) were measured on two texts, growing with the steps. The tolerances leave a factor of 10 and
-// 20 for other processors. A real error stands out: two ranks that read the same samples change the losses by 3e-2 in
-// every precision. The micro-batch is fixed, because float8 scales depend on it.
+// (bf16) and 1e-4 (float8) were measured on two texts, growing with the steps, and of the gradient norm 4e-5 and 5e-4.
+// The tolerances leave a factor of 10 and 20 for other processors, of the norm 10 and 4. A real error stands out: two
+// ranks that read the same samples change the losses by 3e-2 in every precision. The micro-batch is fixed, because
+// float8 scales depend on it.
 TEST(Layouts, Bf16) {
   expect_layouts_close("--precision bf16 --train.micro_batch 1", {2, 4}, 5e-4);
 }
@@ -77,7 +85,7 @@ TEST(Layouts, ZeroOneSumsInAnotherOrder) {
   expect_close(one, finished(2, arguments), 1e-6);
   EXPECT_HAS(one.result.err, "zero 1: weights and gradients (fp32) whole during a step");
   const TrainedRun& bf16 = finished(2, arguments + " --parallel.zero 1 --parallel.whole_gradients bf16");
-  expect_close(bf16, one, 1e-3);
+  expect_close(bf16, one, 1e-3, 1e-4);  // 3e-5 measured
   EXPECT_HAS(bf16.result.err, "zero 1: weights and gradients (bf16) whole during a step");
 }
 
@@ -132,7 +140,7 @@ TEST(Layouts, ThePlanIsThePeak) {
 }
 
 TEST(Layouts, LateResultsChangeNoNumber) {
-  const std::string arguments = "--precision bf16 --train.validate_every 8 --checkpoint.interval 6";
+  const std::string arguments = "--precision bf16 --train.validate_every 8 --checkpoint.interval 6 --comm.trace true";
   const TrainedRun &late = finished(2, arguments + " --train.late_results true"), &at_once = finished(2, arguments);
   for (const char* key : {"step", "loss", "validation_loss", "grad_norm", "lr"}) {
     EXPECT_EQ(late.losses(key), at_once.losses(key)) << key;
@@ -141,15 +149,23 @@ TEST(Layouts, LateResultsChangeNoNumber) {
   for (const char* step : {"6", "12", "18", "20"}) {
     EXPECT_HAS(late.result.err, fmt::format("checkpoint of step {}: started", step));
   }
+  // What the ranks ask each other once a step they ask again of a step that was still under way when they heard that a
+  // checkpoint is due: where results are late, at 6, 12 and 18.
+  const auto asked = [](const TrainedRun& run) {
+    return occurrences(read_bytes(run.file("trace-rank0.jsonl")),
+                       R"("all_reduce_max","group":"control","ranks":2,"dtype":"i32","count":4,)");
+  };
+  EXPECT_EQ(asked(at_once), 20);
+  EXPECT_EQ(asked(late), 23);
 }
 
 // Weights gathered in bf16 are rounded twice: another e4m3 number for the few that lie between. 4e-4 and 8e-4 of the
-// loss were measured on two texts.
+// loss were measured on two texts, of the gradient norm 5e-5 in the first step and 1.5e-3 later.
 TEST(Layouts, GatheringFloat8OrBf16IsAlmostTheSame) {
   const std::string arguments = "--precision float8 --train.micro_batch 1";
   const TrainedRun& bytes = finished(2, arguments);
   const TrainedRun& bf16 = finished(2, arguments + " --float8.all_gather false");
-  expect_close(bf16, bytes, 5e-3);
+  expect_close(bf16, bytes, 5e-3, 2e-4);
   EXPECT_NE(bf16.losses(), bytes.losses());
 }
 

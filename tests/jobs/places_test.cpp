@@ -84,9 +84,24 @@ TEST_F(Places, AFileOfARunIsNotWrittenThroughALink) {
     fs::remove_all(folder_ / "out");
     fs::create_directories(folder_ / "out/run");
     fs::create_symlink(folder_ / "precious", folder_ / (std::string("out/run/") + name));
-    const CommandResult r = train("--train.profile off");
+    const CommandResult r = train();
     EXPECT_EQ(read_bytes(folder_ / "precious"), "mine") << name << "\n" << r.all();
   }
+}
+
+/// One that goes on adds to its metrics.
+TEST_F(Places, ARunDoesNotGoOnThroughALink) {
+  ASSERT_EQ(train().exit_code, 0);
+  fs::rename(folder_ / "out/run/metrics.jsonl", folder_ / "precious");
+  fs::create_symlink(folder_ / "precious", folder_ / "out/run/metrics.jsonl");
+  const std::string before = read_bytes(folder_ / "precious");
+  const CommandResult r = run(launched(2, fmt::format("{0}/run.yaml --data.train {0}/data/text --run.dir {1}/out/run "
+                                                      "--train.steps 8 --checkpoint.interval 3 --comm.trace true",
+                                                      workplace().path(), folder_.path())));
+  EXPECT_EQ(r.exit_code, 64) << r.all();
+  EXPECT_HAS(r.err, "/checkpoints/step-000006: step 6");
+  EXPECT_HAS(r.err, "out/run/metrics.jsonl: cannot be written: a symbolic link is not followed");
+  EXPECT_EQ(read_bytes(folder_ / "precious"), before);
 }
 
 TEST_F(Places, ALinkThatIsNotFollowedIsNamed) {

@@ -57,6 +57,10 @@ TEST(Report, RefusesWhatIsNoRunAndNeverWritesOverOtherFiles) {
   EXPECT_EQ(over.exit_code, 64);
   EXPECT_HAS(over.err, "metrics.jsonl: is there and no page of octet report");
   EXPECT_EQ(read_bytes(run.file("metrics.jsonl")), metrics);
+  std::filesystem::create_symlink("loop.html", workplace() / "loop.html");
+  const CommandResult loop = report(run.directory + " --output loop.html");
+  EXPECT_EQ(loop.exit_code, 64);
+  EXPECT_HAS(loop.err, "--output loop.html: cannot be looked at: Too many levels");
   const CommandResult nothing = report("");
   EXPECT_EQ(nothing.exit_code, 64);
   EXPECT_HAS(nothing.err, "usage: octet report RUN...");

@@ -354,6 +354,10 @@ TEST(BeginningAgain, AnotherRunAFinishedOneAndAnUnknownOneAreRefused) {
   expect_refused(killed.directory, more, {"holds a run already", "no checkpoint", "no config.yaml"});
   const TrainedRun unsaved = train(2, "--train.steps 2");
   expect_refused(unsaved.directory, "--train.steps 3", {"holds a run already", "it is finished"});
+  const std::string status = read_bytes(unsaved.file("status.json"));
+  write_bytes(unsaved.file("status.json"), status.substr(0, 20));
+  expect_refused(unsaved.directory, "--train.steps 3", {"holds a run already", "its status.json cannot be read"});
+  write_bytes(unsaved.file("status.json"), status);
   fs::remove(unsaved.file("metrics.jsonl"));
   expect_refused(unsaved.directory, "--train.steps 3", {"holds a run already (status.json)", "it is finished"});
 }

@@ -1,9 +1,11 @@
 // A rank that stands still, stopped from outside or in a call that never ends, does not keep the others: each finds by
 // itself that nothing goes on, says where, and ends with 71 within its limit and 5 s more.
 #include <array>
+#include <chrono>
 #include <regex>
 
 #include "checkpoints/format/format.h"
+#include "src/base/seconds_since.h"
 #include "tests/jobs/endless_run.h"
 #include "tests/jobs/saved.h"
 
@@ -12,14 +14,9 @@ namespace {
 
 constexpr int limit = 4;  // seconds, of every phase
 
-/// The seconds that a message says its rank has waited; infinite where it says nothing of that.
-double seconds_waited(const std::string& err) {
-  for (const char* const form : {"has not completed within ([0-9.]+) s", "has been stuck for ([0-9.]+) s"}) {
-    std::smatch found;
-    if (std::regex_search(err, found, std::regex(form))) return std::stod(found[1]);
-  }
-  return INFINITY;
-}
+/// Until the job has ended, with its start and what it trains, on a machine that is busy: against a limit that is taken
+/// for another, such as the ten minutes that is the default.
+constexpr double most_seconds = 2 * limit + 30;
 
 /// Two ranks, the second of which stops at that place.
 TrainedRun stopped_at(const std::string& place, const std::string& arguments = "", const std::string& file = "",
@@ -32,14 +29,16 @@ TrainedRun stopped_at(const std::string& place, const std::string& arguments = "
       "--comm.checkpoint_timeout_seconds {} {}",
       environment, octet_train, directory, limit, limit, limit, arguments);
   std::filesystem::create_directories(workplace() / "runs");
-  return {in_workplace(command), directory};
+  const auto start = std::chrono::steady_clock::now();
+  TrainedRun run{in_workplace(command), directory};
+  EXPECT_LE(seconds_since(start), most_seconds) << run.result.err;
+  return run;
 }
 
 void expect_ended(const TrainedRun& run, const std::string& what) {
   EXPECT_FALSE(run.result.timed_out);
   EXPECT_NE(run.result.exit_code, 0);  // after _exit it is the launcher's, which may have seen another death first
   EXPECT_TRUE(std::regex_search(run.result.err, std::regex(what))) << run.result.err;
-  EXPECT_LE(seconds_waited(run.result.err), limit + 5) << run.result.err;
   const std::string reason = read_bytes(workplace() / (run.directory + ".failure"));
   EXPECT_TRUE(reason.starts_with("71 rank 0 on ")) << reason;
   EXPECT_TRUE(std::regex_search(reason, std::regex(what))) << reason;
@@ -64,9 +63,10 @@ TEST(AStoppedRank, WhereItOpensItsData) {
 
 TEST(AStoppedRank, InAStep) {
   EndlessRun run(fmt::format("--comm.timeout_seconds {}", limit));
+  const auto start = std::chrono::steady_clock::now();
   const TrainedRun& ended = run.end_by(SIGSTOP, "1");
+  EXPECT_LE(seconds_since(start), most_seconds);
   EXPECT_EQ(ended.result.exit_code, 71) << ended.result.err;
-  EXPECT_LE(seconds_waited(ended.result.err), limit + 5) << ended.result.err;
   EXPECT_HAS(ended.result.err, "in phase step (comm.timeout_seconds)");
   expect_reason_in_directory(ended);
 }

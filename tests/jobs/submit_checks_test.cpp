@@ -202,6 +202,19 @@ TEST_F(Submit, LargeRunsFitTheNodesTheyAreFor) {
   }
 }
 
+/// The variables of a profile's job count.
+TEST_F(Submit, NcclsMemoryIsThatOfTheJobsVariables) {
+  const auto needs = [&](const std::string& more) {
+    const CommandResult r =
+        submit(OCTET_SOURCE_DIR "/configs/runs/llama-405b.yaml --nodes 16 --dry-run --cluster " + more);
+    const std::size_t at = r.err.find("memory: ");
+    return at == std::string::npos ? 0 : std::stod(r.err.substr(at + 8));
+  };
+  const double without = needs("aws-p5-efa --cluster.environment.variables '[]'");
+  EXPECT_GT(without, 0);
+  EXPECT_NEAR(needs("aws-p5-efa") - without, 1.8, 0.2) << "GiB";
+}
+
 /// For GPUs, beside an octet-train that says what it was built for.
 struct SubmitForGpus : Submit {
   CommandResult submit_beside(const std::string& devices, const std::string& more = "") {

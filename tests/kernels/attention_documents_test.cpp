@@ -10,6 +10,9 @@ namespace {
 using namespace test;
 using namespace test::attention;
 
+struct DocumentsInBf16 : WayOfBf16 {};
+INSTANTIATE_TEST_SUITE_P(Ways, DocumentsInBf16, both_ways(), name_of_way);
+
 template <typename T>
 void compare_documents(double tolerance) {
   const std::vector<std::vector<std::int64_t>> packings = {{1}, {3, 1, 7}, {64}, {63, 65, 1}, {150, 2}, {1, 199}};
@@ -38,8 +41,8 @@ TEST(Attention, F32StaysWithinItsDocuments) {
   compare_documents<float>(1e-6);
 }
 
-TEST(Attention, Bf16StaysWithinItsDocuments) {
-  for_each_way_of_bf16([] { compare_documents<bf16>(4e-3); });
+TEST_P(DocumentsInBf16, StaysWithinThem) {
+  compare_documents<bf16>(4e-3);
 }
 
 TEST(Attention, DocumentsOfOneTokenAreTheirValuesAndHaveNoGradientOfTheirScores) {
@@ -52,17 +55,15 @@ TEST(Attention, DocumentsOfOneTokenAreTheirValuesAndHaveNoGradientOfTheirScores)
   for (const float x : got.dk) ASSERT_NEAR(x, 0.0f, 1e-5);
 }
 
-TEST(Attention, OneDocumentARowHasTheBitsOfNoDocuments) {
+TEST_P(DocumentsInBf16, OneARowHasTheBitsOfNone) {
   const AttentionShape s = shape(2, 127, 4, 2, 64);
   const Inputs<bf16> in(s);
-  for_each_way_of_bf16([&] {
-    const Result<bf16> with = run(s, in.q, in.k, in.v, in.d_o, documents_of(s, {127}));
-    const Result<bf16> without = run(s, in.q, in.k, in.v, in.d_o);
-    EXPECT_EQ(std::memcmp(with.o.data(), without.o.data(), with.o.size() * 2), 0);
-    EXPECT_EQ(std::memcmp(with.dq.data(), without.dq.data(), with.dq.size() * 2), 0);
-    EXPECT_EQ(std::memcmp(with.dk.data(), without.dk.data(), with.dk.size() * 2), 0);
-    EXPECT_EQ(std::memcmp(with.dv.data(), without.dv.data(), with.dv.size() * 2), 0);
-  });
+  const Result<bf16> with = run(s, in.q, in.k, in.v, in.d_o, documents_of(s, {127}));
+  const Result<bf16> without = run(s, in.q, in.k, in.v, in.d_o);
+  EXPECT_EQ(std::memcmp(with.o.data(), without.o.data(), with.o.size() * 2), 0);
+  EXPECT_EQ(std::memcmp(with.dq.data(), without.dq.data(), with.dq.size() * 2), 0);
+  EXPECT_EQ(std::memcmp(with.dk.data(), without.dk.data(), with.dk.size() * 2), 0);
+  EXPECT_EQ(std::memcmp(with.dv.data(), without.dv.data(), with.dv.size() * 2), 0);
 }
 
 constexpr std::int64_t tile = 64;  // of queries and of keys
@@ -125,12 +126,14 @@ void expect_other_tiles_unread(const std::vector<std::int64_t>& lengths) {
   EXPECT_GT(untouched, 0) << "later tiles of other documents";
 }
 
+const std::vector<std::vector<std::int64_t>> over_tiles{{128, 64}, {100, 90}, {64}, {1, 70}};
+
 TEST(Attention, DoesNotReadTilesOfOtherDocuments) {
-  for (const std::vector<std::int64_t>& lengths :
-       std::vector<std::vector<std::int64_t>>{{128, 64}, {100, 90}, {64}, {1, 70}}) {
-    expect_other_tiles_unread<float>(lengths);
-    for_each_way_of_bf16([&] { expect_other_tiles_unread<bf16>(lengths); });
-  }
+  for (const std::vector<std::int64_t>& lengths : over_tiles) expect_other_tiles_unread<float>(lengths);
+}
+
+TEST_P(DocumentsInBf16, TilesOfOthersAreNotRead) {
+  for (const std::vector<std::int64_t>& lengths : over_tiles) expect_other_tiles_unread<bf16>(lengths);
 }
 
 }  // namespace

@@ -97,17 +97,24 @@ Result<T> run(AttentionShape s, const std::vector<T>& q, const std::vector<T>& k
   return r;
 }
 
-/// Runs `body` for each way in which this processor can multiply bf16 (cpu.gemm): by fp32's tiles, and by oneDNN.
-template <typename Body>
-void for_each_way_of_bf16(Body body) {
-  const cpu::CpuFeatures cpu = cpu::read_cpu_features();
-  for (const cpu::GemmInputChoice choice : {cpu::GemmInputChoice::f32, cpu::GemmInputChoice::bf16}) {
-    if (choice == cpu::GemmInputChoice::bf16 && !cpu.avx512_bf16 && !cpu.amx_bf16) continue;
-    SCOPED_TRACE(testing::Message() << "cpu.gemm " << name_of(choice));
-    cpu::set_gemm_input(choice);
-    body();
+/// Tests in one of the two ways to multiply bf16 (cpu.gemm): by fp32's tiles, or by oneDNN where the processor can.
+class WayOfBf16 : public testing::TestWithParam<cpu::GemmInputChoice> {
+ protected:
+  void SetUp() override {
+    const cpu::CpuFeatures machine = cpu::read_cpu_features();
+    if (GetParam() == cpu::GemmInputChoice::bf16 && !machine.avx512_bf16 && !machine.amx_bf16) {
+      GTEST_SKIP() << "no AVX-512 bf16 on this processor";
+    }
+    cpu::set_gemm_input(GetParam());
   }
-  cpu::set_gemm_input(cpu::GemmInputChoice::automatic);
+  void TearDown() override { cpu::set_gemm_input(cpu::GemmInputChoice::automatic); }
+};
+
+inline auto both_ways() {
+  return testing::Values(cpu::GemmInputChoice::f32, cpu::GemmInputChoice::bf16);
+}
+inline std::string name_of_way(const testing::TestParamInfo<cpu::GemmInputChoice>& way) {
+  return std::string(name_of(way.param));
 }
 
 inline AttentionShape shape(std::int64_t batch, std::int64_t seq, std::int64_t heads, std::int64_t kv_heads,

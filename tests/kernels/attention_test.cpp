@@ -8,6 +8,9 @@ namespace {
 using namespace test;
 using namespace test::attention;
 
+struct AttentionInBf16 : WayOfBf16 {};
+INSTANTIATE_TEST_SUITE_P(Ways, AttentionInBf16, both_ways(), name_of_way);
+
 template <typename T>
 void compare_with_reference(double tolerance, float deviation) {
   for (const AttentionShape& s : shapes) {
@@ -37,8 +40,8 @@ TEST(Attention, F32WithLargeScoresAgreesWithTheDefinitionInDouble) {
 }
 
 // Outputs are rounded to bf16 (2^-9 relative), and the backward's delta comes from the rounded output.
-TEST(Attention, Bf16AgreesWithTheDefinitionInDouble) {
-  for_each_way_of_bf16([] { compare_with_reference<bf16>(4e-3, 1.0f); });
+TEST_P(AttentionInBf16, AgreesWithTheDefinitionInDouble) {
+  compare_with_reference<bf16>(4e-3, 1.0f);
 }
 
 TEST(Attention, GradientsAreFiniteDifferencesOfTheDefinition) {
@@ -103,12 +106,18 @@ void same_bits_for_any_thread_count(const std::vector<std::int64_t>& documents =
 
 TEST(Attention, SameBitsForAnyThreadCount) {
   same_bits_for_any_thread_count<float>();
-  for_each_way_of_bf16([] { same_bits_for_any_thread_count<bf16>(); });
+}
+
+TEST_P(AttentionInBf16, SameBitsForAnyThreadCount) {
+  same_bits_for_any_thread_count<bf16>();
 }
 
 TEST(Attention, SameBitsForAnyThreadCountWithinDocuments) {
   same_bits_for_any_thread_count<float>({3, 1, 70, 11});
-  for_each_way_of_bf16([] { same_bits_for_any_thread_count<bf16>({3, 1, 70, 11}); });
+}
+
+TEST_P(AttentionInBf16, SameBitsForAnyThreadCountWithinDocuments) {
+  same_bits_for_any_thread_count<bf16>({3, 1, 70, 11});
 }
 
 TEST(Attention, TheFutureHasNoInfluence) {
@@ -147,7 +156,10 @@ void expect_nan_is_not_lost() {
 
 TEST(Attention, NanIsNotLost) {
   expect_nan_is_not_lost<float>();
-  for_each_way_of_bf16([] { expect_nan_is_not_lost<bf16>(); });
+}
+
+TEST_P(AttentionInBf16, NanIsNotLost) {
+  expect_nan_is_not_lost<bf16>();
 }
 
 }  // namespace

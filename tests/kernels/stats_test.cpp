@@ -1,4 +1,7 @@
 #include "kernels/cpu/parts/stats_fold.h"
+
+#include <limits>
+
 #include "tests/kernels/kernel_test.h"
 
 namespace octet {
@@ -80,6 +83,33 @@ TEST(Stats, CountIsAddedAmaxIsRaisedNullIsSkipped) {
   cpu::stats(stream(), {x.data(), DType::f32, 4, {&amax, nullptr}});
   cpu::stats(stream(), {x.data(), DType::f32, 3, {&amax, nullptr}});
   EXPECT_TRUE(std::isnan(amax)) << "NaN is above infinity";
+}
+
+/// A count that wrapped could be 0, and what it counts would go unnamed.
+TEST(Stats, CountStopsAtTheLargest) {
+  constexpr std::uint32_t largest = std::numeric_limits<std::uint32_t>::max();
+  cpu::StatsFold a, b;
+  a.non_finite = largest - 3;
+  b.non_finite = 2;
+  a.merge(b);
+  EXPECT_EQ(a.non_finite, largest - 1);
+  a.merge(b);
+  EXPECT_EQ(a.non_finite, largest);
+  a.add(nan_f32);
+  EXPECT_EQ(a.non_finite, largest);
+
+  const std::vector<float> x(50000, nan_f32);  // in several blocks
+  const auto n = static_cast<std::int64_t>(x.size());
+  a.add(x.data(), n);
+  EXPECT_EQ(a.non_finite, largest);
+  std::uint32_t count = largest - 50001, squares = count;
+  float sum = 0;
+  for (const std::uint32_t expected : {largest - 1, largest, largest}) {
+    cpu::stats(stream(), {x.data(), DType::f32, n, {nullptr, &count}});
+    EXPECT_EQ(count, expected);
+    cpu::sum_of_squares(stream(), {.x = x.data(), .n = n, .out = &sum, .non_finite = &squares});
+    EXPECT_EQ(squares, expected);
+  }
 }
 
 TEST(Stats, FoldByValueIsFoldByArray) {

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -42,6 +44,33 @@ TEST(EventRecord, IsTensorBoardsByteForByte) {
   EXPECT_EQ(hex(scalars_record(time, 300, {{"loss", 2.125}, {"lr", 3e-4}})),
             "2600000000000000734fe3000900001040fc54d94110ac022a180a0b0a046c6f737315000008400a090a026c721552499d39a1202b"
             "af");
+}
+
+/// The records of a file, each with its frame.
+std::vector<std::string> records_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(in), {});
+  std::vector<std::string> records;
+  for (std::size_t at = 0; at < bytes.size();) {
+    std::uint64_t length = 0;
+    std::memcpy(&length, bytes.substr(at, 8).c_str(), 8);
+    records.push_back(bytes.substr(at, 8 + 4 + length + 4));
+    at += records.back().size();
+  }
+  return records;
+}
+
+/// A record's wall time, which is its first field and must be now.
+double time_of(const std::string& record) {
+  double time = 0;
+  std::memcpy(&time, record.substr(8 + 4 + 1, 8).c_str(), 8);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  EXPECT_NEAR(time, std::chrono::duration<double>(now).count(), 3600);
+  return time;
+}
+
+void expect_scalars(const std::string& record, std::int64_t step, const std::vector<Scalar>& scalars) {
+  EXPECT_EQ(hex(record), hex(scalars_record(time_of(record), step, scalars))) << step;
 }
 
 class Events : public testing::Test {
@@ -97,22 +126,33 @@ TEST_F(Events, EveryWriterHasAFileOfItsOwn) {
 
 TEST_F(Events, HoldWhatWasMeasuredAndNoMore) {
   EventWriter writer(folder_.string());
-  const auto bytes = [&] {
-    std::ifstream in(writer.path(), std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  };
   writer.write(step(1));
-  EXPECT_EQ(bytes().find("validation_loss"), std::string::npos);
-  EXPECT_EQ(bytes().find("mfu"), std::string::npos);
-  EXPECT_EQ(bytes().find("passes"), std::string::npos);
   StepMetrics m = step(2);
-  m.validation_loss = 2.5;
+  m.validation_loss = 2.25;
+  m.validation_bits_per_byte = 0.75;
   m.mfu = 40.0;
-  m.passes = {0.5, 1.25};
+  m.passes = {0.5, 1.25, 1.0};
   writer.write(m);
-  EXPECT_NE(bytes().find("validation_loss"), std::string::npos);
-  EXPECT_NE(bytes().find("passes"), std::string::npos);
-  EXPECT_NE(bytes().find("mfu"), std::string::npos);
+  const std::vector<std::string> records = records_of(writer.path());
+  ASSERT_EQ(records.size(), 4u);
+  EXPECT_EQ(hex(records[0]), hex(version_record(time_of(records[0]))));
+  EXPECT_EQ(hex(records[1]), hex(start_record(time_of(records[1]), 1)));
+  std::vector<Scalar> scalars = {{"loss", 5.0},    {"grad_norm", 0.5}, {"lr", 3e-4}, {"tokens_per_second", 12345.5},
+                                 {"tflops", 0.25}, {"memory", 1.5}};
+  expect_scalars(records[2], 1, scalars);
+  scalars[0].value = 2.5;
+  scalars.insert(scalars.end(),
+                 {{"validation_loss", 2.25}, {"validation_bits_per_byte", 0.75}, {"mfu", 40.0}, {"passes", 1.25}});
+  expect_scalars(records[3], 2, scalars);
+}
+
+/// So that TensorBoard forgets what the earlier process wrote from there on.
+TEST_F(Events, OfARestartedRunSayAtWhichStepItGoesOn) {
+  const EventWriter restarted(folder_.string(), 3);
+  const std::vector<std::string> records = records_of(restarted.path());
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(hex(records[0]), hex(version_record(time_of(records[0]))));
+  EXPECT_EQ(hex(records[1]), hex(start_record(time_of(records[1]), 3)));
 }
 
 TEST_F(Events, AreReadByTensorBoard) {

@@ -11,6 +11,7 @@
 #include "src/comm/nccl_communicator.h"
 #include "src/comm/nccl_footprint.h"
 #include "src/device/buffer.h"
+#include "src/train/plan/nccl_variables.h"
 #include "tests/nccl/one_gpu.h"
 
 namespace octet::test {
@@ -60,7 +61,7 @@ TEST_F(NcclMemoryOnTheGpu, IsNoMoreThanPlanned) {
   use(*second);
   const double connected = made + more();
   const auto planned = [&](const NcclTraffic& traffic) {
-    return static_cast<double>(nccl_bytes(hosts_->size(), hosts_->size(), {}, traffic)) / 0x1p20;
+    return static_cast<double>(nccl_bytes(hosts_->size(), hosts_->size(), {}, traffic, nccl_variables())) / 0x1p20;
   };
   const double planned_made = planned({});
   const double planned_all = planned({.gathers = true, .reduces = true, .agrees = true, .exchanges = true});

@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <thread>
+#include <vector>
 
 #include "src/base/error.h"
 #include "src/comm/in_flight.h"
@@ -125,6 +127,26 @@ TEST_F(Nccl, MemoryThatCannotBeHadOrRegisteredIsNamed) {
   EXPECT_NE(message.find("nccl.dp_shard_buffers = symmetric: needs NCCL 2.27, found version 22605"), std::string::npos)
       << message;
   EXPECT_EQ(code_, ExitCode::usage);
+}
+
+/// As after a call that was given up at its deadline.
+TEST_F(Nccl, ACallWaitsForWhatIsInProgress) {
+  const auto shards = make_on_stand_in(*stream_, {.dp_shard = {.buffers = NcclBuffers::symmetric}}, "dp_shard");
+  float x = 1, other = 1;
+  const std::vector<std::function<void()>> calls{
+      [&] { shards->all_reduce(&x, 1, DType::f32, ReduceOp::max); },
+      [&] {
+        shards->group_begin();
+        shards->all_reduce(&x, 1, DType::f32, ReduceOp::max);
+        shards->group_end();
+      },
+      [&] { const Buffer buffer(shards->memory(), 1000, Purpose::gathered); },
+  };
+  for (const auto& call : calls) {
+    const ncclComm_t busy = stand_in().comms.at("dp_shard");
+    EXPECT_EQ(stand_in_api().all_reduce(&other, &other, 1, ncclFloat32, ncclMax, busy, nullptr), ncclInProgress);
+    EXPECT_EQ(message_of(call), "nothing was thrown");
+  }
 }
 
 TEST_F(Nccl, AnErrorNamesOperationUnitAndGroupAndAborts) {

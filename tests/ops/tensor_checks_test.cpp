@@ -52,5 +52,16 @@ TEST_F(Checks, AddUpUntilReset) {
   EXPECT_EQ(checks.read(*stream_), Findings{});
 }
 
+TEST_F(Checks, SayThatACounterMayHaveStopped) {
+  constexpr std::uint32_t largest = std::numeric_limits<std::uint32_t>::max();
+  *checks.counter(0, 1) = largest - 1;
+  *checks.counter(1, 0) = largest - 1;
+  count(1, 0, {NAN, inf, NAN});
+  const Findings found = checks.read(*stream_);
+  ASSERT_EQ(found, (Findings{{"embedding", "gradient", largest - 1}, {"block.0", "input", largest}}));
+  EXPECT_EQ(found[0].text(), "4294967294 non-finite element(s) in embedding, gradient");
+  EXPECT_EQ(found[1].text(), "at least 4294967295 non-finite element(s) in block.0, input");
+}
+
 }  // namespace
 }  // namespace octet

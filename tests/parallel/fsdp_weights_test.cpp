@@ -127,7 +127,6 @@ struct Weights : test::ParallelTest {
     EXPECT_EQ(turned.inverse_scale, w.inverse_scale);
     for (std::int64_t r = 0; r < w.shape[0]; ++r) {
       for (std::int64_t c = 0; c < w.shape[1]; ++c) {
-        if (turned.as<e4m3>()->bits == 0x55) return;  // spoiled before
         ASSERT_EQ(turned.as<e4m3>()[c * w.shape[0] + r].bits, w.as<e4m3>()[r * w.shape[1] + c].bits);
       }
     }
@@ -167,9 +166,9 @@ TEST_F(Weights, TransposedCopiesStayAsLongAsTheWeights) {
         std::vector<void*> now;
         for (std::size_t i = 0; i < rows.size(); ++i) {
           now.push_back(turned[i].data);
-          if (micro_batch == 0) expect_transposed(rows[i], turned[i]);
+          if (!places.contains(unit)) expect_transposed(rows[i], turned[i]);
         }
-        if (!places.contains(unit)) {
+        if (!places.contains(unit)) {  // spoiled, so that a copy that is made again is seen
           places[unit] = now;
           for (const Tensor& t : turned)
             std::fill_n(static_cast<char*>(t.data), t.shape.rank() == 0 ? 0 : t.bytes(), '\x55');

@@ -114,6 +114,9 @@ TEST_F(Files, WhatIsMissingOrDamagedIsNamed) {
   test::ReportTest::run("a", "- 5m\n", {3});
   EXPECT_EQ(message(), "[config] " + run + "/config.yaml: found a list, expected a map of options");
   EXPECT_EQ(error_of([&] { read_run(run + "/none"); }), "[report] " + run + "/none: is no run directory");
+  test::ReportTest::run("a", "model: 5m\n", {3});
+  std::filesystem::create_symlink("profile.json", folder / "a/profile.json");
+  EXPECT_EQ(message(), "[report] " + run + "/profile.json: cannot be read: Too many levels of symbolic links");
 }
 
 TEST_F(Files, RunsHaveTheShortestNamesThatTellThemApart) {

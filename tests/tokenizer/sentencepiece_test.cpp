@@ -132,6 +132,7 @@ TEST(SentencePiece, WhatIsDamagedOrNotDoneIsNamed) {
   EXPECT_HAS(error(golden.substr(0, golden.size() / 2)), "t.model: is no SentencePiece model: the file breaks off");
   EXPECT_HAS(error(piece_field("<unk>", 2) + piece_field("a", 7)), "a piece is of the type 7");
   EXPECT_HAS(error(piece_field("<unk>", 2) + piece_field("", 1)), "piece 1 is empty or has a NUL");
+  EXPECT_HAS(error(piece_field("<unk>", 2) + piece_field("\xff", 3)), "piece 1 is no UTF-8");
   EXPECT_HAS(error(piece_field("<unk>", 2) + piece_field("a", 1) + piece_field("a", 3)), "piece 2 is there twice");
   EXPECT_HAS(error(piece_field("a", 1)), "0 pieces stand for what is unknown; expected one");
   EXPECT_HAS(error(piece_field("<unk>", 2) + piece_field("<0x00>", 6)), "1 pieces are bytes; expected 0");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -247,6 +248,28 @@ TEST(DryRunCommand, AGpuHasTheMemoryOfTheProfilesThatHaveIt) {
     ASSERT_TRUE(sheet) << profile.gpus.type;
     EXPECT_EQ(sheet->memory_gib, profile.gpus.memory_gib) << name;
   }
+}
+
+/// Three communicators of 8 GPUs; their sizes are those of tests/comm/nccl_footprint_test.cpp.
+TEST(DryRunCommand, NcclTakesWhatTheVariablesOfTheJobSay) {
+  const auto nccl = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"--ranks", "8"};
+    words.insert(words.end(), more.begin(), more.end());
+    const std::string text = dry(run_8b, words), mark = "NCCL, estimated";
+    return std::stod(text.substr(text.find(mark) + mark.size()));
+  };
+  EXPECT_EQ(nccl({"--cluster", "ibm-roce"}), 2642);
+  const std::string connect = "[{name: NCCL_RUNTIME_CONNECT, value: \"0\", reason: a test}]";
+  EXPECT_EQ(nccl({"--cluster", "ibm-roce", "--cluster.environment.variables", connect}), 3 * 1606)
+      << "all are connected when they are made";
+  EXPECT_EQ(nccl({"--cluster", "aws-p5-efa"}), 4658) << "larger buffers and chunks";
+  EXPECT_EQ(nccl({"--cluster", "aws-p5-efa", "--cluster.environment.variables", "[]"}), 2642);
+  EXPECT_EQ(nccl({"--gpu", "H100"}), 2642);
+  setenv("NCCL_RUNTIME_CONNECT", "0", 1);
+  const double of_this_shell = nccl({"--gpu", "H100"}), inherited = nccl({"--cluster", "ibm-roce"});
+  unsetenv("NCCL_RUNTIME_CONNECT");
+  EXPECT_EQ(of_this_shell, 3 * 1606);
+  EXPECT_EQ(inherited, 3 * 1606) << "the job has what the shell that submits has";
 }
 
 TEST(DryRunCommand, LinksBetweenNodesAreThoseOfTheRanksThatShareANode) {

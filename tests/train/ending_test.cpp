@@ -38,6 +38,14 @@ TEST_F(EndingOfAStep, TheLastStepIsTheEndWhateverElseWasAskedFor) {
   }
 }
 
+TEST_F(EndingOfAStep, ALastStepThatWasNotFiniteIsNoGoodEnd) {
+  result_.non_finite = {{"block.0", "input", 3}};
+  EXPECT_FALSE(ending()) << "a tensor alone ends nothing before";
+  result_.step = 10;
+  EXPECT_EQ(ending()->exit_code, ExitCode::non_finite);
+  EXPECT_NE(ending()->reason.find("is not saved"), std::string::npos) << ending()->reason;
+}
+
 TEST_F(EndingOfAStep, ARequestSaysWhoAsked) {
   const auto asked = ending(StopReason::wall_time);
   ASSERT_TRUE(asked);
@@ -56,6 +64,8 @@ TEST_F(EndingOfAStep, WhatIsWrongGoesBeforeAnEndThatIsGood) {
   const auto differs = ending(StopReason::interrupt);
   EXPECT_EQ(differs->exit_code, ExitCode::unhealthy);
   EXPECT_NE(differs->reason.find("after step 10"), std::string::npos) << differs->reason;
+  result_.loss = std::numeric_limits<double>::infinity();
+  EXPECT_NE(ending()->reason.find("the loss of step 10 is not finite"), std::string::npos) << ending()->reason;
   result_.skipped = true;
   const auto skipped = ending(StopReason::interrupt);
   EXPECT_STREQ(skipped->state, "failed");

@@ -136,6 +136,14 @@ TEST(NcclNeeds, MustFitBesideTheModel) {
   EXPECT_EQ(plan.total(), 700 * mib) << "what the ledger counts";
 }
 
+TEST(NcclNeeds, AreThoseOfTheEnvironment) {
+  RunConfig config = on_gpus();
+  config.nccl.variables = {.connects_when_used = false, .buffer = 8 << 20};
+  const std::int64_t each = nccl_bytes(8, 1, {}, {}, config.nccl.variables);
+  EXPECT_EQ(needs(config, {.dp_shard = 8}, 8), 3 * each) << "all that are made, whatever they do";
+  EXPECT_EQ(each, (230 + 24 * 16 + 24 * 2 * 16 + 16 * 2 * 8 + 32 * 16 / 2) * mib);
+}
+
 /// Of GPUs each rank has its own; all ranks of a node take of its host's memory.
 TEST(MemoryOfANode, IsSharedByItsRanks) {
   test::IdleGpu gpu(1000 * mib);

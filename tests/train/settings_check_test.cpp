@@ -189,8 +189,8 @@ TEST(Settings, TheOldNameOfZeroIsTheSameSetting) {
 
 TEST(Settings, WhatRoundsOtherwiseIsSaid) {
   const RunConfig before = some_settings();
-  for (const char* key :
-       {"device", "parallel.tp", "train.micro_batch", "cpu.gemm", "float8.recipe", "parallel.async_tp"}) {
+  for (const char* key : {"device", "parallel.tp", "parallel.one_rank_exchange", "train.micro_batch", "cpu.gemm",
+                          "cpu.threads", "float8.recipe", "parallel.async_tp"}) {
     EXPECT_FALSE(keeps_bits(key, before)) << key;
   }
   RunConfig on_gpu = before;
@@ -199,7 +199,7 @@ TEST(Settings, WhatRoundsOtherwiseIsSaid) {
     EXPECT_FALSE(keeps_bits(key, on_gpu)) << key;
     EXPECT_TRUE(keeps_bits(key, before)) << key;
   }
-  EXPECT_TRUE(keeps_bits("cuda.graphs", on_gpu));
+  for (const char* key : {"cuda.graphs", "cpu.gemm", "cpu.threads"}) EXPECT_TRUE(keeps_bits(key, on_gpu)) << key;
   for (const char* key : {"optimizer.beside_forward", "optimizer.beside_multiprocessors", "optimizer.beside_gemms"}) {
     EXPECT_TRUE(keeps_bits(key, some_settings())) << key;
     EXPECT_FALSE(keeps_bits(key, on_gpu)) << key << ": GEMMs are chosen for other multiprocessors";
@@ -213,8 +213,8 @@ TEST(Settings, WhatRoundsOtherwiseIsSaid) {
   EXPECT_FALSE(keeps_bits("cuda.document_attention", on_gpu));
   on_gpu.cuda.deterministic = true;
   EXPECT_TRUE(keeps_bits("cuda.document_attention", on_gpu)) << "there is one that is deterministic";
-  for (const char* key : {"cpu.threads", "recompute.mode", "parallel.tp_keep_gathered", "parallel.overlap",
-                          "comm.trace", "run.dir", "train.profile"}) {
+  for (const char* key : {"cpu.bind", "recompute.mode", "parallel.tp_keep_gathered", "parallel.overlap", "comm.trace",
+                          "run.dir", "train.profile"}) {
     EXPECT_TRUE(keeps_bits(key, before)) << key;
   }
   const auto said = [&](const RunConfig& now) {
@@ -224,7 +224,7 @@ TEST(Settings, WhatRoundsOtherwiseIsSaid) {
     return testing::internal::GetCapturedStderr();
   };
   RunConfig now = before;
-  now.cpu.threads = before.cpu.threads + 1;
+  now.train.log_every = before.train.log_every + 1;
   now.optimizer.lr *= 2;
   now.checkpoint.allow_changes = {"optimizer.lr"};
   EXPECT_EQ(said(now).find("not to the bit"), std::string::npos);
@@ -270,15 +270,24 @@ TEST(Settings, EveryOptionIsOneOrTheOther) {
   RunConfig config = some_settings();
   Schema schema;
   declare_stored_options(schema, config);
-  std::vector<std::string> fixed;
+  std::string fixed;
   for (const Option& option : schema.options()) {
-    if (!may_change(option.name(), config))
-      fixed.push_back(option.section().empty() ? option.name() : option.section());
+    if (!may_change(option.name(), config)) fixed += option.name() + " ";
   }
-  fixed.erase(std::unique(fixed.begin(), fixed.end()), fixed.end());
-  EXPECT_EQ(fixed, (std::vector<std::string>{"precision", "run", "train", "data", "optimizer", "schedule", "parallel",
-                                             "float8", "model_shape"}));
-  EXPECT_FALSE(may_change("parallel.gradient_wire", config));  // rounds gradients
+  const std::string expected =
+      "precision run.seed train.seq_len train.global_batch "
+      "data.changes data.validation_fraction data.document_mask data.loss_on_first "
+      "optimizer.lr optimizer.beta1 optimizer.beta2 optimizer.eps optimizer.weight_decay optimizer.clip_norm "
+      "optimizer.no_decay schedule.kind schedule.warmup_steps schedule.decay_steps schedule.min_lr_ratio "
+      "parallel.whole_gradients parallel.gradient_wire "
+      "float8.recipe float8.delayed_history float8.delayed_margin float8.delayed_algorithm float8.all_gather "
+      "float8.round_scales_to_power_of_two float8.fast_accumulate float8.accumulate float8.bf16_linears "
+      "float8.bf16_first_layers float8.bf16_last_layers float8.filter_small_kn "
+      "model_shape.dim model_shape.layers model_shape.heads model_shape.kv_heads model_shape.head_dim "
+      "model_shape.ffn_dim model_shape.vocab_size model_shape.rope_theta model_shape.rope_scaling "
+      "model_shape.rope_factor model_shape.rope_low_freq_factor model_shape.rope_high_freq_factor "
+      "model_shape.rope_original_positions model_shape.norm_eps model_shape.tied_embedding ";
+  EXPECT_EQ(fixed, expected);
   EXPECT_TRUE(may_change("parallel.tp", config));
 }
 
@@ -293,6 +302,21 @@ TEST(Settings, AKeyOfTheModelThatIsNewerThanTheCheckpointHadItsDefault) {
   RunConfig now = before;
   now.model.rope_scaling.kind = RopeScalingKind::llama3;
   EXPECT_THROW(check(stored, now), Error);
+}
+
+TEST(Settings, AnOptionThatIsNewerThanTheCheckpointHadItsDefault) {
+  const RunConfig before = some_settings();
+  std::string stored = stored_yaml(before);
+  const std::string key = "  document_mask: false\n";
+  const std::size_t at = stored.find(key);
+  ASSERT_NE(at, std::string::npos);
+  stored.erase(at, key.size());
+  EXPECT_TRUE(check(stored, before).changes.empty());
+  RunConfig now = before;
+  now.data.document_mask = true;
+  EXPECT_THROW(check(stored, now), Error);
+  now.checkpoint.allow_changes = {"data.document_mask"};
+  EXPECT_NO_THROW(check(stored, now));
 }
 
 TEST(Settings, OtherVersionsSayMoreOrLess) {

@@ -226,6 +226,18 @@ TEST(FitReaders, DamagedJsonIsRefused) {
   expect_within(refusal("text.json", changed("v1.json", "\"size\":8,", "\"size\":\"8\",")), "expected an integer");
 }
 
+TEST(FitReaders, CountsThatNoClusterHasAreRefused) {
+  for (const char* nodes : {"2000000000", "4294967298", "0", "-1"}) {
+    expect_within(refusal("nodes.json", changed("commbench.json", "\"nodes\": 2", fmt::format("\"nodes\": {}", nodes))),
+                  "expected an integer of 1 to 1000000");
+  }
+  for (const char* key : {"nthreads", "ngpus"}) {
+    const std::string one = fmt::format("\"{}\":1", key);
+    ASSERT_NE(text_of("v1.json").find(one), std::string::npos);
+    expect_within(refusal("each.json", changed("v1.json", one, one + "000000000000")), "expected an integer of 1 to ");
+  }
+}
+
 TEST(FitReaders, WhatIsNoMeasurementIsRefused) {
   expect_within(refusal("nothing.txt", "hello\nworld\n"), "no rows of measurements");
   expect_within(refusal("empty.txt", " \n"), "the file is empty");

@@ -1,7 +1,9 @@
 #include "checkpoints/hugging_face/import.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
+#include <utility>
 
 #include "checkpoints/format/durable.h"
 #include "checkpoints/hugging_face/hugging_face_files.h"
@@ -40,18 +42,42 @@ auto read_for_caller(const Read& read) {
   }
 }
 
-/// Before anything is written: an import that fails for its name would leave what the same command stumbles over.
-/// Its folder is there then.
-void check_model_file(const std::string& path) {
-  std::error_code error;
-  if (fs::exists(fs::symlink_status(path, error))) {
-    throw usage_error("octet", "--model-file = {}: exists; expected the name of a new file", path);
+/// The model file. It is written before the checkpoint, and goes again where that fails; once the checkpoint is there,
+/// nothing is left that could fail. So the same command can be repeated.
+class ModelFile {
+ public:
+  /// Before anything is written: an import that fails for its name would leave what the same command stumbles over.
+  /// Its folder is there then. Without a path there is none.
+  ModelFile(const std::string& path, std::string text) : path_(path), text_(std::move(text)) {
+    if (path.empty()) return;
+    std::error_code error;
+    // One that an import left which was killed is as good as new.
+    is_there_ = fs::exists(fs::symlink_status(path, error)) && read_text_file(path) == text_;
+    if (!is_there_ && fs::exists(fs::symlink_status(path, error))) {
+      throw usage_error("octet", "--model-file = {}: exists; expected the name of a new file", path);
+    }
+    const fs::path folder = fs::path(path).parent_path();
+    fs::create_directories(folder.empty() ? "." : folder, error);
+    errno = error.value();
+    if (error || !can_replace_file(path)) throw not_written("octet", "--model-file = " + path);
   }
-  const fs::path folder = fs::path(path).parent_path();
-  fs::create_directories(folder.empty() ? "." : folder, error);
-  errno = error.value();
-  if (error || !can_replace_file(path)) throw not_written("octet", "--model-file = " + path);
-}
+  ~ModelFile() {
+    if (is_written_) std::remove(path_.c_str());
+  }
+  ModelFile(const ModelFile&) = delete;
+  ModelFile& operator=(const ModelFile&) = delete;
+
+  void write() {
+    if (path_.empty() || is_there_) return;
+    is_written_ = true;
+    if (!replace_file_durably(path_, text_)) throw not_written("octet", "--model-file = " + path_);
+  }
+  void keep() { is_written_ = false; }
+
+ private:
+  std::string path_, text_;
+  bool is_there_ = false, is_written_ = false;
+};
 
 /// Which tokenizer the folder has, so that other ones are refused. One that is not understood here is kept as it is.
 std::string tokenizer_text(const std::string& folder, const ModelConfig& model) {
@@ -97,9 +123,8 @@ int run_import(const std::vector<std::string>& arguments) {
     throw usage_error("octet", "import: {} folder given; expected DIR and CHECKPOINT", paths.size());
   check_writers(writers);
   checkpoint::NewParents folders_of_model_file(model_file.empty() ? "." : model_file);
-  if (!model_file.empty()) check_model_file(model_file);
-
   const auto in = read_for_caller([&] { return checkpoint::HuggingFaceModel(paths[0]); });
+  ModelFile shape(model_file, to_yaml(in.model()));
   for (const std::string& text : in.warnings()) log::warning("{}", text);
   for (const std::string& name : in.ignored()) log::info("not needed: {}", name);
   const auto beside = read_for_caller([&] { return checkpoint::files_beside(paths[0]); });
@@ -114,13 +139,14 @@ int run_import(const std::vector<std::string>& arguments) {
                                    .config = stored_config(in.model(), tokenizer),
                                    .layout = fmt::format("imported, {} writer(s)", writers),
                                    .program = "octet " OCTET_VERSION};
+  shape.write();
   checkpoint::Manifest out;
   {
     Progress progress("importing", in.model().parameters() * 12);  // fp32 and two moments
     out = checkpoint::import_hugging_face(
         in, paths[1], state, writers, [&](std::int64_t bytes) { progress.advance(bytes); }, beside);
   }
-  if (!model_file.empty()) checkpoint::write_file(model_file, to_yaml(in.model()));
+  shape.keep();
   folders_of_model_file.keep();
   log::out("{}: {} parameters, {} in {} file(s)", paths[1], in.model().parameters(), format_bytes(bytes_of(out)),
            out.files.size());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "jobs/octet/commands.h"
 #include "src/base/error.h"
@@ -87,7 +88,11 @@ void print_summary(const Findings& findings) {
 }
 
 std::string run_dir_of(const Options& o) {
-  return std::filesystem::weakly_canonical(o.run_dir.empty() ? "." : o.run_dir);
+  const std::string given = o.run_dir.empty() ? "." : o.run_dir;
+  std::error_code error;
+  const std::filesystem::path place = std::filesystem::weakly_canonical(given, error);
+  if (error) throw usage_error("octet", "--run-dir {}: cannot be looked at: {}", given, error.message());
+  return place;
 }
 
 /// In place of what lint says of the same variables.

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "jobs/octet/commands.h"
 #include "jobs/octet/report/report_parts.h"
@@ -25,8 +26,13 @@ constexpr std::string_view mark = "<meta name=\"generator\" content=\"octet repo
 
 /// A mistyped --output must not take the place of a file of a run.
 void check_replaceable(const std::string& path) {
-  if (!std::filesystem::exists(path)) return;
-  const bool is_file = std::filesystem::is_regular_file(path);
+  std::error_code error;
+  const std::filesystem::file_status there = std::filesystem::status(path, error);
+  if (there.type() == std::filesystem::file_type::not_found) return;
+  if (there.type() == std::filesystem::file_type::none) {
+    throw usage_error("report", "--output {}: cannot be looked at: {}", path, error.message());
+  }
+  const bool is_file = std::filesystem::is_regular_file(there);
   std::string head(1024, '\0');
   if (is_file) std::ifstream(path, std::ios::binary).read(head.data(), static_cast<std::streamsize>(head.size()));
   if (head.find(mark) != std::string::npos) return;
@@ -48,9 +54,7 @@ int run_report(const std::vector<std::string>& arguments) {
   if (!parse_arguments(arguments, text, described, "run", -1)) return 0;
   check_replaceable(output);
   const std::string page = make_page(report_parts(), report_data(read_runs(paths)));
-  if (!replace_file(output, page)) {
-    throw not_written("report", "--output " + output);
-  }
+  if (!replace_file(output, page)) throw not_written("report", "--output " + output);
   log::out("{}: {} run{}, {:.1f} MiB", output, paths.size(), paths.size() == 1 ? "" : "s",
            static_cast<double>(page.size()) / 0x1p20);
   return 0;

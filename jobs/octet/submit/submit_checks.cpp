@@ -1,7 +1,5 @@
 #include "jobs/octet/submit/submit_checks.h"
 
-#include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <sstream>
@@ -24,6 +22,8 @@
 #include "src/train/options/option_texts.h"
 #include "src/train/plan/less_memory.h"
 #include "src/train/plan/memory_plan.h"
+#include "src/train/plan/nccl_variables.h"
+#include "src/train/start/cpu_setup.h"
 #include "src/train/start/initial_weights_check.h"
 #include "src/train/start/resume.h"
 #include "src/train/start/token_ranges.h"
@@ -90,6 +90,7 @@ void check_not_finished(const RunConfig& c) {
 
 /// Rank 0 stands for all, whose plans are alike; in a pipeline the one that needs most.
 void check_memory(const RunConfig& c, const MeshShape& mesh, const ClusterProfile& p) {
+  if (c.device == DeviceType::cuda) set_up_cpu_to_plan_for_gpus();
   const int ranks_on_node = static_cast<int>(p.ranks_per_node());
   const std::size_t worst = mesh.pp == 1 ? 0 : plan_pipeline(c, mesh, ranks_on_node, DeviceType::cpu).worst();
   const FittedRun fitted = fit_run(c, mesh, rank_of_stage(mesh, worst), ranks_on_node, DeviceType::cpu,
@@ -152,15 +153,6 @@ void check_tuning_file(const RunConfig& c, const ClusterProfile& p) {
   if (tuning.cluster == p.name) return;
   log::warning("nccl.tuning_file = {}: is of cluster {} ({}), and not of {}: its choices and times need not hold there",
                file, tuning.cluster, tuning.fabric, p.name);
-}
-
-/// What a variable will be in the job: the profile's, else that of this shell, which the job inherits.
-std::string value_in_job(const JobScript& job, const std::string& name) {
-  const auto own = std::ranges::find(job.environment, name, &EnvironmentValue::name);
-  if (own != job.environment.end()) return own->value;
-  const std::vector<std::string> unset = unset_variables(job.profile);
-  const char* const value = std::getenv(name.c_str());
-  return value == nullptr || std::ranges::count(unset, name) > 0 ? "" : value;
 }
 
 /// The line "devices    cpu, cuda ..." of what octet-train --version prints; empty where there is none.
@@ -228,7 +220,8 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
   check_resuming(config, options);
   check_not_finished(config);
   const std::int64_t ranks = options.nodes * profile.ranks_per_node();
-  const RunConfig resolved = laid_out(config, ranks, run.origins);
+  RunConfig resolved = laid_out(config, ranks, run.origins);
+  resolved.nccl.variables = nccl_variables(profile, job.environment);
   const MeshShape mesh = mesh_shape(resolved.parallel);
   if (profile.ranks_per_node() % mesh.tp != 0) {
     throw usage_error(
@@ -238,7 +231,8 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
   log::info("layout: {} nodes x {} ranks = {}", options.nodes, profile.ranks_per_node(), layout_text(mesh));
   newest_saved(resolved);  // refuses settings with which the job would refuse to go on, when its turn comes
   check_memory(resolved, mesh, profile);
-  check_tuner_environment(config.nccl, value_in_job(job, "OCTET_TUNING_FILE"), value_in_job(job, "NCCL_TUNER_PLUGIN"));
+  check_tuner_environment(config.nccl, value_in_job(profile, job.environment, "OCTET_TUNING_FILE"),
+                          value_in_job(profile, job.environment, "NCCL_TUNER_PLUGIN"));
   std::vector<std::string> notes;
   check_where_it_is(options.dry_run, "program", notes,
                     [&] { check_program(config, profile, job.octet_train, options.dry_run, notes); });

@@ -107,7 +107,7 @@ void print_json(const ClusterFit& fit) {
     }
   }
   json["tuning"] = Json::parse(to_json(fit.tuning));
-  log::out("{}", json.dump());
+  log::out("{}", json.dump(-1, ' ', false, Json::error_handler_t::replace));  // names of files may be no UTF-8
 }
 
 }  // namespace octet::tune

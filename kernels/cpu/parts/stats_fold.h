@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <limits>
 
 #include "kernels/stats.h"
 
@@ -24,18 +25,22 @@ struct StatsFold {
   std::uint32_t non_finite = 0;
 
   static constexpr std::uint32_t magnitude(float x) { return std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFFu; }
+  /// The sum of two counts, or the largest count there is.
+  static constexpr std::uint32_t sum(std::uint32_t count, std::uint32_t more) {
+    return count + std::min(more, std::numeric_limits<std::uint32_t>::max() - count);
+  }
 
   /// One value, as stored (pass float(bf16(x)) where bf16 is stored).
   void add(float x) {
     const std::uint32_t m = magnitude(x);
     max_bits = std::max(max_bits, m);
-    non_finite += m >= infinity ? 1u : 0u;
+    non_finite = sum(non_finite, m >= infinity ? 1u : 0u);
   }
 
-  /// `n` stored values, T float or bf16; a vectorised loop.
+  /// `n` stored values, fewer than 2^32, T float or bf16; a vectorised loop.
   template <typename T>
   void add(const T* x, std::int64_t n) {
-    std::uint32_t max = max_bits, count = non_finite;
+    std::uint32_t max = max_bits, count = 0;
 #pragma omp simd reduction(max : max) reduction(+ : count)
     for (std::int64_t i = 0; i < n; ++i) {
       const std::uint32_t m = magnitude(static_cast<float>(x[i]));
@@ -43,12 +48,12 @@ struct StatsFold {
       count += m >= infinity ? 1u : 0u;
     }
     max_bits = max;
-    non_finite = count;
+    non_finite = sum(non_finite, count);
   }
 
   void merge(const StatsFold& other) {
     max_bits = std::max(max_bits, other.max_bits);
-    non_finite += other.non_finite;
+    non_finite = sum(non_finite, other.non_finite);
   }
 
   float amax() const {
@@ -59,7 +64,7 @@ struct StatsFold {
   void publish(const StatsOut& out) const {
     if (out.amax != nullptr)
       *out.amax = std::bit_cast<float>(std::max(std::bit_cast<std::uint32_t>(*out.amax), max_bits));
-    if (out.non_finite != nullptr) *out.non_finite += non_finite;
+    if (out.non_finite != nullptr) *out.non_finite = sum(*out.non_finite, non_finite);
   }
 };
 

@@ -153,8 +153,8 @@ std::vector<cublasLtMatmulAlgo_t> GemmPlans::propose(GemmPlan& plan, const GemmP
   }
   if (proposals.empty() && along_contraction(problem.a_scales)) {
     throw usage_error("kernels",
-                      "cuBLASLt {} has no algorithm for gemm {} on {}: {}. Scales of vectors and blocks need cuBLASLt "
-                      "12.9 or later and a GPU of Hopper (H100, H200); take another float8.recipe here",
+                      "cuBLASLt {} has no algorithm for gemm {} on {}: {}. Scales of vectors and blocks need a GPU of "
+                      "Hopper (H100, H200); take another float8.recipe here",
                       platform_.library_version, problem.text(), platform_.device, library_.status_name(status));
   }
   if (proposals.empty() && !problem.outer_scales()) {

@@ -5,6 +5,14 @@
 #include "src/device/cuda/dynamic_library.h"
 
 namespace octet::cuda {
+namespace {
+
+/// The oldest CUDA that Octet is built with (cmake/cuda.cmake), and the first with scales of rows, vectors and blocks.
+/// An older library cannot be asked whether it has them: 12.6 does not know their attribute, and 12.8 takes any value
+/// of it.
+constexpr std::size_t oldest_cublas_lt = 120900;
+
+}  // namespace
 
 void CublasLt::check(cublasStatus_t status, const char* what) const {
   if (status == CUBLAS_STATUS_SUCCESS) return;
@@ -30,6 +38,13 @@ CublasLt load_cublas_lt() {
   load(t.check_algorithm, "cublasLtMatmulAlgoCheck");
   load(t.get_algorithm, "cublasLtMatmulAlgoConfigGetAttribute");
   load(t.matmul, "cublasLtMatmul");
+  if (t.version() < oldest_cublas_lt) {
+    throw usage_error("kernels",
+                      "{} is cuBLASLt {}, the newest that could be opened; expected {} or later: install it (for "
+                      "example `pip install --upgrade {}`) or name its folder in LD_LIBRARY_PATH",
+                      library.path(), version_text(t.version()), version_text(oldest_cublas_lt),
+                      cublas_lt_name().package);
+  }
   library.log_version("cuBLASLt", t.version());
   return t;
 }

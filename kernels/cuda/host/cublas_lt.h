@@ -25,7 +25,8 @@ struct CublasLt {
   void check(cublasStatus_t status, const char* what) const;
 };
 
-/// The library's, of the major version that we were compiled with. A usage error where it is not found.
+/// The library's, of the major version that we were compiled with. A usage error where it is not found, or older than
+/// 12.9.
 CublasLt load_cublas_lt();
 
 }  // namespace octet::cuda

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -34,6 +35,12 @@ hwloc_topology_t loaded(const char* synthetic) {
   if (described && hwloc_topology_load(topology) == 0) return topology;
   const int error = errno;
   hwloc_topology_destroy(topology);
+  for (const char* name : {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT"}) {
+    const char* const value = std::getenv(name);
+    if (synthetic != nullptr || value == nullptr || *value == '\0') continue;
+    throw usage_error("cluster", "{} = {}: hwloc finds no machine there: {}; expected one, or no such variable", name,
+                      value, std::strerror(error));
+  }
   throw internal_error("cluster", "hwloc finds no machine{}{}: {}", synthetic == nullptr ? "" : " in ",
                        synthetic == nullptr ? "" : synthetic, std::strerror(error));
 }

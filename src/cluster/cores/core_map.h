@@ -14,7 +14,8 @@ namespace octet {
 /// numbers: threads of a core are numbered side by side on some machines, and at a distance on others.
 class CoreMap {
  public:
-  /// This machine (or what HWLOC_XMLFILE and the like put in its place). Internal error where hwloc finds none.
+  /// This machine (or what HWLOC_XMLFILE and the like put in its place). Usage error where such a variable leads to
+  /// none, internal error where hwloc finds none.
   CoreMap();
   /// A made-up machine, in hwloc's words: "pack:2 numa:1 core:56 pu:2".
   static CoreMap synthetic(const std::string& description);

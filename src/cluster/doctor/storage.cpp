@@ -23,7 +23,7 @@ Finding check_space(const std::string& folder, const FreeSpace& space) {
   return good("storage.space", seen);
 }
 
-/// HDF5 takes flock(LOCK_EX | LOCK_NB) on each file that it opens.
+/// Preparing data takes flock(LOCK_EX | LOCK_NB), so that no two programs write one file. A run takes no lock.
 Finding check_locks(const Examination& e, const std::string& folder) {
   const char* check = "storage.locks";
   const FileSystem* known = e.profile == nullptr ? nullptr : e.profile->file_system_of(folder);
@@ -39,12 +39,14 @@ Finding check_locks(const Examination& e, const std::string& folder) {
   }
   if (!result.found) return missing(check, false, result.failure("flock (package util-linux)"), "", "");
   if (!result.timed_out && e.machine.is_live()) fs::remove(file, error);
-  if (e.machine.variable("HDF5_USE_FILE_LOCKING") == "FALSE") {
-    return good(check, "flock does not work, and HDF5_USE_FILE_LOCKING=FALSE");
+  constexpr int no_input = 66, not_created = 73;  // of flock: the file could not be opened
+  if (result.timed_out || result.exit_code == no_input || result.exit_code == not_created) {
+    return {check, State::bad, result.failure("flock in " + folder), "a folder in which files can be made",
+            "make it writable; does its file server answer (mount, dmesg)?"};
   }
-  return {check, State::bad, result.failure("flock in " + folder), "a lock, which HDF5 takes on its files",
-          "mount Lustre with -o flock, make the folder writable, or say locks: false in the profile, which sets "
-          "HDF5_USE_FILE_LOCKING=FALSE"};
+  return {check, State::warning, result.failure("flock in " + folder),
+          "locks, which octet prepare needs; a run and its checkpoints need none",
+          "prepare data elsewhere, or mount Lustre with -o flock; locks: false in the profile says that it is known"};
 }
 
 }  // namespace

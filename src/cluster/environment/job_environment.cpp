@@ -1,6 +1,7 @@
 #include "src/cluster/environment/job_environment.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "src/base/options/text.h"
 
@@ -77,7 +78,7 @@ std::vector<EnvironmentValue> generated_environment(const ClusterProfile& p, con
     if (!p.nics.frontend.empty()) out.push_back({"UCX_NET_DEVICES", p.nics.frontend, "MPI on the ordinary network"});
   }
   if (const FileSystem* f = p.file_system_of(run_dir); f != nullptr && !f->locks) {
-    out.push_back({"HDF5_USE_FILE_LOCKING", "FALSE", fmt::format("{} has no flock", f->path)});
+    out.push_back({"HDF5_USE_FILE_LOCKING", "FALSE", fmt::format("{} has no flock, which h5py asks for", f->path)});
   }
   return out;
 }
@@ -90,6 +91,15 @@ std::vector<EnvironmentValue> job_environment(const ClusterProfile& p, const std
   }
   std::erase_if(out, [](const EnvironmentValue& v) { return v.unset; });
   return out;
+}
+
+std::string value_in_job(const ClusterProfile& profile, const std::vector<EnvironmentValue>& environment,
+                         const std::string& name) {
+  const auto own = std::ranges::find(environment, name, &EnvironmentValue::name);
+  if (own != environment.end()) return own->value;
+  const std::vector<std::string> unset = unset_variables(profile);
+  const char* const value = std::getenv(name.c_str());
+  return value == nullptr || std::ranges::count(unset, name) > 0 ? "" : value;
 }
 
 std::vector<std::string> unset_variables(const ClusterProfile& p) {

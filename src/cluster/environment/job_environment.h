@@ -18,6 +18,11 @@ std::vector<EnvironmentValue> generated_environment(const ClusterProfile& profil
 /// that the profile unsets.
 std::vector<EnvironmentValue> job_environment(const ClusterProfile& profile, const std::string& run_dir);
 
+/// What a variable is in a job with that environment: its value there, else that of this shell, which the job inherits;
+/// empty where it has none.
+std::string value_in_job(const ClusterProfile& profile, const std::vector<EnvironmentValue>& environment,
+                         const std::string& name);
+
 /// Names that the profile unsets: the job has no such variable, neither generated nor of the shell that submits.
 std::vector<std::string> unset_variables(const ClusterProfile& profile);
 

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <filesystem>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "src/base/error.h"
@@ -38,8 +39,13 @@ std::map<std::string, std::string> parse_environment(const std::string& text) {
 }  // namespace
 
 Machine::Machine(std::string root) : root_(std::move(root)) {
-  if (!fs::is_directory(root_)) throw usage_error("cluster", "--root {}: expected a folder", root_);
-  root_ = fs::canonical(root_);
+  std::error_code error;
+  const fs::path place = fs::canonical(root_, error);
+  if (error || !fs::is_directory(place, error)) {
+    throw usage_error("cluster", "--root {}: expected a folder{}{}", root_, error ? "; " : "",
+                      error ? error.message() : "");
+  }
+  root_ = place;
   environment_ = is_live() ? own_environment() : parse_environment(run("env", {}).out);
 }
 
@@ -63,7 +69,9 @@ std::optional<long long> Machine::read_number(const std::string& file) const {
 std::vector<std::string> Machine::list(const std::string& folder) const {
   std::vector<std::string> names;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(path(folder), error)) names.push_back(entry.path().filename());
+  for (fs::directory_iterator i(path(folder), error); !error && i != fs::directory_iterator(); i.increment(error)) {
+    names.push_back(i->path().filename());
+  }
   std::ranges::sort(names);
   return names;
 }

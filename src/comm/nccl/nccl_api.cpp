@@ -8,6 +8,7 @@ namespace octet {
 namespace {
 
 constexpr int oldest = NCCL_VERSION(2, 19, 0);
+constexpr int several_ids_since = NCCL_VERSION(2, 23, 0);
 constexpr int windows_since = NCCL_VERSION(2, 27, 0);
 
 NcclApi load() {
@@ -44,6 +45,7 @@ NcclApi load() {
   bind(api.mem_free, "ncclMemFree");
   bind(api.comm_register, "ncclCommRegister");
   bind(api.comm_deregister, "ncclCommDeregister");
+  if (version >= several_ids_since) bind(api.comm_init_rank_scalable, "ncclCommInitRankScalable");
   if (version >= windows_since) {
     bind(api.comm_window_register, "ncclCommWindowRegister");
     bind(api.comm_window_deregister, "ncclCommWindowDeregister");

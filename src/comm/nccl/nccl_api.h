@@ -8,7 +8,7 @@
 
 namespace octet {
 
-/// What is used of NCCL, by its own names and types. Tests put their own functions there.
+/// What is used of NCCL, by its own names and types, and how. Tests put their own functions and numbers there.
 struct NcclApi {
   decltype(&::ncclGetVersion) get_version;
   decltype(&::ncclGetUniqueId) get_unique_id;
@@ -35,6 +35,16 @@ struct NcclApi {
   // have.
   ncclResult_t (*comm_window_register)(ncclComm_t, void*, std::size_t, void**, int);
   ncclResult_t (*comm_window_deregister)(ncclComm_t, void*);
+  /// Since NCCL 2.23, null in an older library: communicator, ranks, rank, number of ids, ids, settings.
+  ncclResult_t (*comm_init_rank_scalable)(ncclComm_t*, int, int, int, ncclUniqueId*, ncclConfig_t*) = nullptr;
+
+  /// Sends and receives that a communicator gets in one group of NCCL at most: with more, NCCL was seen to hang. It
+  /// divides what a group holds into launches by a budget of each rank, and matching calls can end up in different ones
+  /// (pytorch/pytorch#174942).
+  int most_exchanges = 256;
+  /// About so many ranks meet at one id. Of more than 256, NCCL has each wait for its turn there
+  /// (NCCL_UID_STAGGER_THRESHOLD).
+  int ranks_an_id = 128;
 };
 
 /// That of libnccl.so.2, loaded when it is first asked for. Usage error when it is not found or older than 2.19:

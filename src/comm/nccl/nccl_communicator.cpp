@@ -1,28 +1,20 @@
+#include <algorithm>
 #include <cstdlib>
+#include <deque>
 #include <functional>
 #include <utility>
-#include <vector>
 
 #include "src/base/error.h"
 #include "src/comm/call_group.h"
 #include "src/comm/checked_arguments.h"
 #include "src/comm/nccl/nccl_api.h"
 #include "src/comm/nccl/nccl_group.h"
+#include "src/comm/nccl/nccl_ids.h"
 #include "src/comm/nccl/nccl_memory.h"
 #include "src/comm/watchdog.h"
 
 namespace octet {
 namespace {
-
-ncclUniqueId common_id(const NcclApi& api, Communicator& rendezvous) {
-  ncclUniqueId id{};
-  if (rendezvous.rank() == 0) {
-    const ncclResult_t result = api.get_unique_id(&id);
-    if (result != ncclSuccess) throw internal_error("comm", "NCCL: an id: {}", api.get_error_string(result));
-  }
-  rendezvous.broadcast(&id, sizeof id, DType::u8, 0);
-  return id;
-}
 
 class NcclCommunicator final : public Communicator, private GroupMember {
  public:
@@ -75,20 +67,19 @@ class NcclCommunicator final : public Communicator, private GroupMember {
     });
   }
 
+  /// Of more ranks than one group of NCCL takes, a group of several parts: a part has the same distances on all ranks,
+  /// so that what one sends in it another receives in it.
   void all_to_all(const void* send, void* recv, std::int64_t count, DType dtype) override {
     check_count("all_to_all", name(), count);
-    const std::size_t bytes = bytes_of(count, dtype);
-    run("all_to_all", size() * count * size_of(dtype), [=, this] {
-      ncclResult_t result = api_.group_start();
-      const auto attempt = [&](ncclResult_t r) { result = result == ncclSuccess ? r : result; };
-      for (int peer = 0; peer < size(); ++peer) {
-        const std::size_t place = static_cast<std::size_t>(peer) * bytes;
-        attempt(api_.send(static_cast<const char*>(send) + place, bytes, ncclUint8, peer, group_.get(), native()));
-        attempt(api_.recv(static_cast<char*>(recv) + place, bytes, ncclUint8, peer, group_.get(), native()));
-      }
-      attempt(api_.group_end());
-      return result;
-    });
+    const int most = api_.most_exchanges / 2;
+    if (size() > most) group_begin();
+    for (int first = 0; first < size(); first += most) {
+      const int last = std::min(size(), first + most);
+      run(
+          "all_to_all", (last - first) * count * size_of(dtype),
+          [=, this] { return exchange(send, recv, bytes_of(count, dtype), first, last); }, 2 * (last - first));
+    }
+    if (size() > most) group_end();
   }
 
   void broadcast(void* data, std::int64_t count, DType dtype, int root) override {
@@ -156,6 +147,11 @@ class NcclCommunicator final : public Communicator, private GroupMember {
   }
 
  private:
+  struct Noted {
+    std::function<ncclResult_t()> call;
+    int exchanges;
+  };
+
   static std::size_t bytes_of(std::int64_t count, DType dtype) {
     return static_cast<std::size_t>(count * size_of(dtype));
   }
@@ -169,13 +165,28 @@ class NcclCommunicator final : public Communicator, private GroupMember {
     }
   }
 
-  /// One call of NCCL: now, or when the outermost group ends.
+  /// Sends to the ranks that are [first, last) further on, and receives from those that are so many before.
+  ncclResult_t exchange(const void* send, void* recv, std::size_t bytes, int first, int last) const {
+    ncclResult_t result = api_.group_start();
+    const auto attempt = [&](ncclResult_t r) { result = result == ncclSuccess ? r : result; };
+    for (int distance = first; distance < last; ++distance) {
+      const int to = (rank() + distance) % size(), from = (rank() - distance + size()) % size();
+      attempt(api_.send(static_cast<const char*>(send) + static_cast<std::size_t>(to) * bytes, bytes, ncclUint8, to,
+                        group_.get(), native()));
+      attempt(api_.recv(static_cast<char*>(recv) + static_cast<std::size_t>(from) * bytes, bytes, ncclUint8, from,
+                        group_.get(), native()));
+    }
+    attempt(api_.group_end());
+    return result;
+  }
+
+  /// One call of NCCL: now, or when the outermost group ends. `exchanges`: the sends and receives of an all_to_all.
   template <typename Call>
-  void run(const char* what, std::int64_t bytes, const Call& call) {
+  void run(const char* what, std::int64_t bytes, const Call& call, int exchanges = 0) {
     const OperationScope operation(what, name(), bytes);
     if (CallGroup::open()) {
       group_calls_.join();
-      noted_.emplace_back(call);
+      noted_.push_back({call, exchanges});
       grouped_ = what;
       grouped_bytes_ += bytes;
       return;
@@ -185,20 +196,31 @@ class NcclCommunicator final : public Communicator, private GroupMember {
     group_.wait_until_ready(operation);
     group_.launched(operation.text());
   }
-  /// NCCL's groups are the thread's too: those of all members are one, which is launched when the last of them ends.
+  /// NCCL's groups are the thread's too: those of all members are one, which is launched when the last of them ends. It
+  /// gets the first of the noted calls, up to the all_to_all that would be too much. All ranks of the communicator make
+  /// the same ones, and so divide them alike; other sends and receives do not count, since ranks may differ in them.
   void start() override {
     const OperationScope operation(grouped_, name(), grouped_bytes_);
     group_.wait_until_ready(operation);
     group_.check(api_.group_start(), operation);
-    for (const auto& call : std::exchange(noted_, {})) group_.check(call(), operation);
+    for (; !noted_.empty() && group_.takes(noted_.front().exchanges); noted_.pop_front())
+      group_.check(noted_.front().call(), operation);
   }
   void launch() override {
     const OperationScope operation(grouped_, name(), grouped_bytes_);
     group_.check(api_.group_end(), operation);
+    group_.ended();
   }
+  /// What is left of the noted calls follows in groups of its own.
   void finish() override {
-    const OperationScope operation(grouped_, name(), std::exchange(grouped_bytes_, 0));
+    const OperationScope operation(grouped_, name(), grouped_bytes_);
     group_.wait_until_ready(operation);
+    while (!noted_.empty()) {
+      start();
+      launch();
+      group_.wait_until_ready(operation);
+    }
+    grouped_bytes_ = 0;
     group_.launched(operation.text());
   }
 
@@ -208,9 +230,9 @@ class NcclCommunicator final : public Communicator, private GroupMember {
   const NcclApi& api_;
   std::shared_ptr<NcclGroup> shared_;  ///< with the aliases
   NcclGroup& group_;
-  std::unique_ptr<NcclMemory> memory_;                ///< unless it is the device's
-  std::vector<std::function<ncclResult_t()>> noted_;  ///< calls of a group
-  const char* grouped_ = "";                          ///< the last of them, for messages
+  std::unique_ptr<NcclMemory> memory_;  ///< unless it is the device's
+  std::deque<Noted> noted_;             ///< calls of a group
+  const char* grouped_ = "";            ///< the last of them, for messages
   std::int64_t grouped_bytes_ = 0;
   CallGroup group_calls_{*this};
 };
@@ -220,7 +242,7 @@ class NcclCommunicator final : public Communicator, private GroupMember {
 std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> rendezvous, Stream& stream,
                                                      const NcclSettings& settings, const NcclApi& api) {
   if (rendezvous->size() == 1 && !settings.one_rank_groups) return make_self_communicator(stream, rendezvous->name());
-  auto group = std::make_shared<NcclGroup>(api, settings.of(rendezvous->name()), common_id(api, *rendezvous),
+  auto group = std::make_shared<NcclGroup>(api, settings.of(rendezvous->name()), common_ids(api, *rendezvous),
                                            rendezvous->rank(), rendezvous->size(), rendezvous->name(), stream);
   return std::make_unique<NcclCommunicator>(std::move(group), std::move(rendezvous), stream, settings, api);
 }

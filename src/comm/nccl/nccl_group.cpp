@@ -47,13 +47,16 @@ ncclConfig_t config_of(const NcclApi& api, const NcclGroupSettings& settings, co
 
 }  // namespace
 
-NcclGroup::NcclGroup(const NcclApi& api, const NcclGroupSettings& settings, const ncclUniqueId& id, int rank, int ranks,
-                     std::string name, Stream& stream)
+NcclGroup::NcclGroup(const NcclApi& api, const NcclGroupSettings& settings, std::vector<ncclUniqueId> ids, int rank,
+                     int ranks, std::string name, Stream& stream)
     : api_(api), name_(std::move(name)), stream_(stream), seen_(*this) {
   ncclConfig_t config = config_of(api, settings, name_);
   config.commName = name_.c_str();
-  const OperationScope operation("ncclCommInitRankConfig", name_);
-  const ncclResult_t result = api_.comm_init_rank_config(&comm_, ranks, id, rank, &config);
+  const bool several = ids.size() > 1;
+  const OperationScope operation(several ? "ncclCommInitRankScalable" : "ncclCommInitRankConfig", name_);
+  const ncclResult_t result =
+      several ? api_.comm_init_rank_scalable(&comm_, ranks, rank, static_cast<int>(ids.size()), ids.data(), &config)
+              : api_.comm_init_rank_config(&comm_, ranks, ids.front(), rank, &config);
   try {
     check(result, operation);
     wait_until_ready(operation);
@@ -111,6 +114,12 @@ void NcclGroup::check(ncclResult_t result, const OperationScope& operation) {
   const bool bug = result == ncclInvalidArgument || result == ncclInvalidUsage;
   throw Error(bug ? ExitCode::internal : ExitCode::lost_peer,
               fmt::format("[comm] {}: {}", operation.text(), describe(result)));
+}
+
+bool NcclGroup::takes(int exchanges) {
+  if (exchanges_ + exchanges > api_.most_exchanges) return false;
+  exchanges_ += exchanges;
+  return true;
 }
 
 void NcclGroup::launched(std::string operation) {

@@ -22,8 +22,8 @@ namespace octet {
 /// lock, so that two threads that ask would free it twice (ncclGroupJobComplete in NCCL's src/group.cc).
 class NcclGroup final : public InFlight {
  public:
-  /// Collective over the `ranks` ranks that have the same `id`. Polls under the deadline of an operation of its own.
-  NcclGroup(const NcclApi& api, const NcclGroupSettings& settings, const ncclUniqueId& id, int rank, int ranks,
+  /// Collective over the `ranks` ranks that have the same `ids`. Polls under the deadline of an operation of its own.
+  NcclGroup(const NcclApi& api, const NcclGroupSettings& settings, std::vector<ncclUniqueId> ids, int rank, int ranks,
             std::string name, Stream& stream);
   /// Waits for NCCL to let go, for seconds at most; after an error, or while one is on its way, it is aborted.
   ~NcclGroup() override;
@@ -41,6 +41,11 @@ class NcclGroup final : public InFlight {
   void wait_until_ready(const OperationScope& operation);
   /// Checks the result of a call of NCCL for this group: throws on all but success and "in progress".
   void check(ncclResult_t result, const OperationScope& operation);
+  /// Whether the group of NCCL that is open takes so many more sends and receives of this communicator, which count
+  /// then.
+  bool takes(int exchanges);
+  /// The group of NCCL has ended.
+  void ended() { exchanges_ = 0; }
   /// The device is fewer operations than this behind the host: of FSDP those of a dozen blocks, of tensor parallelism
   /// those of some three, which should cover what may hold up the host (not measured). Without a bound it would be
   /// ahead until CUDA takes no more launches, and wait there, where it cannot ask NCCL for errors.
@@ -66,6 +71,7 @@ class NcclGroup final : public InFlight {
   Stream& stream_;
   ncclComm_t comm_ = nullptr;
   bool failed_ = false;
+  int exchanges_ = 0;                        ///< in the group of NCCL that is open
   std::deque<std::unique_ptr<Event>> done_;  ///< of each operation that was launched, in the order of the stream
   std::vector<std::unique_ptr<Event>> idle_;
   mutable std::mutex mutex_;          ///< held for no call of NCCL or the device

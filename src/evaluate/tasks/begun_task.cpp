@@ -20,7 +20,7 @@ BegunTask::BegunTask(const std::string& folder, const LoadedTask& task, nlohmann
 }
 
 void BegunTask::read() {
-  const auto text = read_text_file(path_);
+  const auto text = read_kept(path_);
   if (!text) return;
   const std::size_t end = std::min(text->find('\n'), text->size());
   const auto first =

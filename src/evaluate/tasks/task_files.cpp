@@ -1,5 +1,7 @@
 #include "src/evaluate/tasks/task_files.h"
 
+#include <cerrno>
+
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/json_reader.h"
@@ -88,10 +90,16 @@ LogLikelihoods read_sample_lines(std::string_view text, const LoadedTask& task) 
   return out;
 }
 
+std::optional<std::string> read_kept(const std::string& path) {
+  auto text = read_text_file(path);
+  if (text || errno == ENOENT) return text;
+  throw usage_error("evaluate", "{}: cannot be read: {}", path, reason_not_read(errno));
+}
+
 DoneTasks::DoneTasks(std::string folder) : folder_(std::move(folder)) {
   if (folder_.empty()) return;
   const std::string path = path_of(state_file);
-  const auto text = read_text_file(path);
+  const auto text = read_kept(path);
   if (!text) return;
   done_ = parse_json(*text, "evaluate", path, "what octet-evaluate wrote");
   if (!done_.is_object()) throw usage_error("evaluate", "{}: expected an object, as octet-evaluate writes", path);
@@ -104,7 +112,7 @@ std::optional<LogLikelihoods> DoneTasks::find(const LoadedTask& task, const Json
     log::info("{}: {} has it of another model, layout, tokenizer or data: it is asked anew", task.name, folder_);
     return std::nullopt;
   }
-  const auto text = read_text_file(path_of("samples_" + task.name + ".jsonl"));
+  const auto text = read_kept(path_of("samples_" + task.name + ".jsonl"));
   if (!text) return std::nullopt;
   LogLikelihoods rows = read_sample_lines(*text, task);
   return rows.size() == task.items.size() ? std::optional(std::move(rows)) : std::nullopt;

@@ -20,6 +20,10 @@ std::string sample_lines(const LoadedTask& task, const LogLikelihoods& scores, s
 /// Back from there: the first rows of the task, up to a line that is torn or none of it.
 LogLikelihoods read_sample_lines(std::string_view text, const LoadedTask& task);
 
+/// A file of a folder of results; nothing where it is not there. Usage error for one that is there and cannot be read:
+/// what is in it would be asked again, and replaced.
+std::optional<std::string> read_kept(const std::string& path);
+
 /// The tasks of a folder of results that are done, so that an evaluation goes on where it was interrupted: tasks.json
 /// says of each what it was computed of (`identity`), and its samples have the rest. One process.
 class DoneTasks {

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "src/base/error.h"
+#include "src/base/utf8_piece.h"
 #include "src/tokenizer/sentencepiece/character_map.h"
 #include "src/tokenizer/sentencepiece/wire_reader.h"
 
@@ -89,6 +90,7 @@ class FactsReader {
       if (piece.text.empty() || piece.text.find('\0') != std::string_view::npos) {
         throw damaged("piece {} is empty or has a NUL", id);
       }
+      if (!is_utf8(piece.text)) throw damaged("piece {} is no UTF-8", id);
       if (!texts.insert(piece.text).second) throw damaged("piece {} is there twice", id);
       unknown += piece.type == Type::unknown ? 1 : 0;
       bytes += piece.type == Type::byte ? 1 : 0;

@@ -6,6 +6,8 @@
 #include <unordered_map>
 
 #include "src/base/error.h"
+#include "src/base/printable.h"
+#include "src/base/utf8_piece.h"
 #include "src/tokenizer/byte_alphabet.h"
 
 namespace octet {
@@ -165,6 +167,10 @@ void check_training(const BpeTraining& training) {
   std::set<std::string> seen;
   for (const std::string& special : training.special) {
     if (special.empty()) throw usage_error("tokenizer", "a special token is empty");
+    if (!is_utf8(special)) {
+      throw usage_error("tokenizer", "special token {} is no UTF-8; expected a text that JSON can hold",
+                        readable(special));
+    }
     if (!seen.insert(special).second) throw usage_error("tokenizer", "special token {} is given twice", special);
   }
 }

@@ -114,6 +114,27 @@ void check_pipeline(const RunConfig& c, const Origins& at) {
   }
 }
 
+/// NCCL 2.28 applies its policies to few collectives, and else keeps to its default in silence.
+void check_cta_policy(const char* group, const NcclSettings& nccl, const Origins& at) {
+  const NcclGroupSettings& g = nccl.of(group);
+  if (g.cta_policy == CtaPolicy::standard) return;
+  const auto refused = [&](const std::string& why) {
+    return refuse(at, fmt::format("nccl.{}_cta_policy", group).c_str(), g.cta_policy, "{}", why);
+  };
+  const bool zero = g.cta_policy == CtaPolicy::zero;
+  if (zero ? g.buffers != NcclBuffers::symmetric : g.buffers == NcclBuffers::plain) {
+    const char* needed = zero ? "symmetric" : "registered";
+    throw refused(fmt::format("NCCL applies it to {} buffers alone, which {}; expected default", needed,
+                              std::string_view(group) == "dp_shard"
+                                  ? fmt::format("nccl.dp_shard_buffers = {} gives", needed)
+                                  : "this group has not got"));
+  }
+  if (!zero && !nccl.tuning_file.empty()) {
+    throw refused(
+        "has no effect with nccl.tuning_file: NCCL applies it only where no tuner is loaded; expected default");
+  }
+}
+
 void check_nccl(const RunConfig& c, const Origins& at) {
   // ncclTopoComputeP2pChannels rounds up, so that another number would be no limit.
   if (const auto most = static_cast<std::uint64_t>(c.nccl.pp.max_ctas); most > 0 && !std::has_single_bit(most)) {
@@ -126,21 +147,13 @@ void check_nccl(const RunConfig& c, const Origins& at) {
     throw refuse(at, fmt::format("nccl.{}_min_ctas", group).c_str(), g.min_ctas,
                  "is above nccl.{}_max_ctas = {}; expected at most that", group, g.max_ctas);
   }
-  for (const char* group : nccl_groups) {
-    const NcclGroupSettings& g = c.nccl.of(group);
-    if (g.cta_policy != CtaPolicy::zero || g.buffers == NcclBuffers::symmetric) continue;
-    throw refuse(
-        at, fmt::format("nccl.{}_cta_policy", group).c_str(), g.cta_policy,
-        "NCCL's copy engines work on symmetric buffers alone, which {}; expected default or efficiency",
-        std::string_view(group) == "dp_shard" ? "nccl.dp_shard_buffers = symmetric gives" : "this group has not got");
-  }
-  for (const char* group : nccl_groups) {
-    const NcclGroupSettings& g = c.nccl.of(group);
-    if (g.cta_policy != CtaPolicy::efficiency || c.nccl.tuning_file.empty()) continue;
-    throw refuse(
-        at, fmt::format("nccl.{}_cta_policy", group).c_str(), g.cta_policy,
-        "has no effect with nccl.tuning_file: NCCL applies it only where no tuner is loaded; expected default or zero");
-  }
+  for (const char* group : nccl_groups) check_cta_policy(group, c.nccl, at);
+  if (c.nccl.dp_shard.buffers == NcclBuffers::plain || c.precision != Precision::float8) return;
+  if (c.float8.all_gather != AutoBool::no || float8_recipe(c.float8)->casts_where_read()) return;
+  throw refuse(
+      at, "nccl.dp_shard_buffers", c.nccl.dp_shard.buffers,
+      "with float8.all_gather = false weights are gathered in bf16 into memory that is let go at once, and not "
+      "registered; expected plain, or float8.all_gather auto");
 }
 
 /// A group of one exchanges nothing.

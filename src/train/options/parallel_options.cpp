@@ -95,16 +95,21 @@ void declare_nccl(Schema& schema, NcclSettings& c) {
         .unit("thread blocks")
         .between(0, most_ctas)
         .help("The same at most: fewer leave more of the GPU to what is computed beside it. 0: NCCL's choice.");
-    schema.add_choice(name + "_cta_policy", g.cta_policy)
-        .help("NCCL_CTA_POLICY of " + name +
-              ": efficiency takes fewer, zero none where copy engines can do it (2.27, 2.28; zero needs symmetric "
-              "buffers).");
+    const char* policies =
+        name == "dp_shard"
+            ? "efficiency takes fewer where NVLink SHARP serves registered buffers, in one node or with SHARP across "
+              "nodes, no tuner is loaded, and neither NCCL_ALGO nor NCCL_PROTO is set (2.27); zero takes none where "
+              "copy "
+              "engines can gather symmetric buffers, in one node (2.28). Elsewhere NCCL keeps to its default."
+            : "default alone, since NCCL applies the others to registered buffers, which this group has not got.";
+    schema.add_choice(name + "_cta_policy", g.cta_policy).help("NCCL_CTA_POLICY of " + name + ": " + policies);
   };
   group("dp_shard", c.dp_shard);
   schema.add_choice("dp_shard_buffers", c.dp_shard.buffers)
       .help(
           "Memory of gathered weights and of gradients. plain: the device's pool. registered: NCCL's own, registered, "
-          "so that network and NVLink reach it without a copy (NCCL 2.19). symmetric: as windows that are alike on all "
+          "so that NVLink SHARP (NCCL 2.19), NVLink (2.23) and, where NCCL_PXN_DISABLE is 1, the network reach it "
+          "without a copy. symmetric: as windows that are alike on all "
           "ranks, for NCCL's symmetric kernels and copy engines within an NVLink domain (2.27). Both keep every buffer "
           "until the end: see the memory plan.");
   group("dp_replicate", c.dp_replicate);

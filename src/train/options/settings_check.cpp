@@ -55,14 +55,14 @@ constexpr auto changeable = std::to_array<Changeable>({
     {"parallel.pp_layout", false},
     {"parallel.zero"},
     {"parallel.overlap"},
-    {"parallel.one_rank_exchange"},
+    {"parallel.one_rank_exchange", false},
     {"parallel.check_replicas_every"},
     {"recompute."},
     {"float8.keep_transposed_weights"},
     {"checkpoint."},
     {"comm."},
     {"cpu.gemm", false},
-    {"cpu.threads"},
+    {"cpu.threads", false},
     {"cpu.bind"},
     {"cuda.deterministic", false},
     {"cuda.gemm", false},
@@ -101,12 +101,13 @@ std::vector<SettingChange> setting_changes(const std::string& stored, const std:
   declare_stored_options(present, now);
   read_yaml_known(old, stored, source, unknown);
   std::vector<SettingChange> changes;
-  // A shape is stored whole, so a key that it lacks is newer than the checkpoint, which was made with the default.
-  const bool has_shape = old.find("model_shape.dim")->is_set();
+  // A run stores all its options, and a shape is whole, so a key that they lack is newer than the checkpoint, which was
+  // made with the default. An imported checkpoint has a shape alone.
+  const bool has_options = old.find("precision")->is_set(), has_shape = old.find("model_shape.dim")->is_set();
   for (const Option& option : present.options()) {
     if (option.section() == schedule_history || option.section() == data_history) continue;  // no settings
     const Option* before = old.find(option.name());
-    const bool known = before->is_set() || (has_shape && option.section() == "model_shape");
+    const bool known = before->is_set() || (option.section() == "model_shape" ? has_shape : has_options);
     if (known && before->text() != option.text()) {
       changes.push_back({option.name(), before->text(), option.text()});
     }
@@ -133,7 +134,8 @@ bool may_change(const std::string& key, const RunConfig& config) {
 
 bool keeps_bits(const std::string& key, const RunConfig& config) {
   if (is_of_float8(key)) return config.precision != Precision::float8;
-  if (key.starts_with("cuda.") && config.device == DeviceType::cpu) return may_change(key, config);  // has no effect
+  const bool of_the_other = key.starts_with(config.device == DeviceType::cpu ? "cuda." : "cpu.");
+  if (of_the_other) return may_change(key, config);  // has no effect
   if (key == "cuda.document_attention") return !config.data.document_mask || config.cuda.deterministic;
   // Of a GPU, GEMMs that are chosen for other multiprocessors may round otherwise.
   if (key.starts_with("optimizer.beside_") && config.device == DeviceType::cuda) {

@@ -18,8 +18,9 @@ struct SettingChange {
 };
 
 /// The options in which `config` differs from the text that a checkpoint holds (stored_yaml of
-/// src/train/options/run_options.h), in the schema's order. What the text does not say is not compared; keys that this
-/// version does not know come back in `unknown`. `source` names the text in messages. Usage error for a text that
+/// src/train/options/run_options.h), in the schema's order. An option that a run's text lacks counts as its default; of
+/// the text of an imported checkpoint, which has a shape alone, nothing else is compared. Keys that this version does
+/// not know come back in `unknown`. `source` names the text in messages. Usage error for a text that
 /// cannot be read.
 std::vector<SettingChange> setting_changes(const std::string& stored, const std::string& source,
                                            const RunConfig& config, std::vector<std::string>& unknown);

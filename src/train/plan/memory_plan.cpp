@@ -86,8 +86,8 @@ std::int64_t nccl_needs(const std::vector<DryGroup>& groups, const RunConfig& co
     if (g.ranks.size() == 1 && !config.parallel.one_rank_exchange) continue;
     std::set<int> nodes;
     for (const int rank : g.ranks) nodes.insert(rank / of_a_node);
-    bytes +=
-        nccl_bytes(static_cast<int>(g.ranks.size()), static_cast<int>(nodes.size()), config.nccl.of(g.name), g.traffic);
+    bytes += nccl_bytes(static_cast<int>(g.ranks.size()), static_cast<int>(nodes.size()), config.nccl.of(g.name),
+                        g.traffic, config.nccl.variables);
   }
   return bytes;
 }

@@ -36,6 +36,11 @@ std::optional<Ending> ending_of(const RunConfig& config, const Outcome& outcome,
                                                     "(docs/problems.md, \"The loss is not finite\"){}",
                                                     step, first_of(outcome.result.non_finite)));
   }
+  if (!std::isfinite(outcome.result.loss)) {
+    return failed(ExitCode::non_finite,
+                  fmt::format("the loss of step {} is not finite (docs/problems.md, \"The loss is not finite\"){}",
+                              step, first_of(outcome.result.non_finite)));
+  }
   if (outcome.replica_difference) {
     return failed(ExitCode::unhealthy, fmt::format("fp32 master weights that ranks have in common differ after step {} "
                                                    "(docs/problems.md, \"Ranks differ\"): {}",
@@ -48,6 +53,12 @@ std::optional<Ending> ending_of(const RunConfig& config, const Outcome& outcome,
                     step));
   }
   if (step == config.train.steps) {
+    if (!outcome.result.is_finite()) {
+      return failed(ExitCode::non_finite,
+                    fmt::format("something in step {}, the last, was not finite, so that its state is not saved "
+                                "(docs/problems.md, \"The loss is not finite\"){}",
+                                step, first_of(outcome.result.non_finite)));
+    }
     return Ending{.state = "finished", .reason = "all steps done", .exit_code = ExitCode::finished};
   }
   if (stop == StopReason::none) return std::nullopt;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <string>
 
@@ -14,7 +15,7 @@ struct Outcome {
   std::optional<std::string> replica_difference = std::nullopt;
   std::optional<double> validation_loss = std::nullopt;
 
-  bool bad() const { return result.skipped || replica_difference; }
+  bool bad() const { return result.skipped || !std::isfinite(result.loss) || replica_difference; }
 };
 
 /// How a run ends.

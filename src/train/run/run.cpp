@@ -19,6 +19,7 @@
 #include "src/train/options/run_options.h"
 #include "src/train/plan/less_memory.h"
 #include "src/train/plan/memory_plan.h"
+#include "src/train/plan/nccl_variables.h"
 #include "src/train/run/loop.h"
 #include "src/train/run/run_banner.h"
 #include "src/train/run/run_log.h"
@@ -39,8 +40,7 @@ void write_trace_file(const Traces& traces, const OwnerMark& owner, const std::s
   std::string text;
   if (traces.communication != nullptr) text += traces.communication->json_lines();
   if (traces.gemms != nullptr) text += traces.gemms->json_lines();
-  if (overwrite_text(path, text)) return;
-  throw internal_error("train", "{}: cannot be written: {}", path, std::strerror(errno));
+  if (!replace_file(path, text)) log::warning("{}: cannot be written: {}", path, std::strerror(errno));
 }
 
 /// A start that is refused leaves none.
@@ -138,7 +138,9 @@ int run_training(const RunConfig& configured, const RunEnvironment& environment,
     reductions::counts(environment.control).all_reduce(&lacking, 1, DType::i32, ReduceOp::sum);
     return lacking == 0;
   };
-  FittedRun fitted = fit_run(configured, shape, environment.mesh.world().rank(), environment.ranks_on_node,
+  RunConfig planned = configured;
+  planned.nccl.variables = nccl_variables();
+  FittedRun fitted = fit_run(std::move(planned), shape, environment.mesh.world().rank(), environment.ranks_on_node,
                              device.type(), on_all_ranks);
   RunConfig& config = fitted.config;
   const MemoryPlan& plan = fitted.plan;

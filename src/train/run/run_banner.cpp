@@ -74,10 +74,18 @@ void log_data(const RunConfig& config, const Sampler& sampler, bool warns) {
   for (const std::string& text : stage_texts(config.data)) log::info("data: {}", text);
 }
 
+std::string sums_text(const RunConfig& config) {
+  const Float8Sums sums = float8_sums(config.float8.accumulate, config.float8.fast_accumulate);
+  const bool on_gpu = config.device == DeviceType::cuda;
+  if (!on_gpu && !sums.emulate_hopper) return std::string(name_of(config.float8.accumulate));
+  const char* fast = !sums.fast_output ? "nowhere" : sums.fast_gradients ? "everywhere" : "in the forward pass alone";
+  return fmt::format("{}, with fast accumulation {}", on_gpu ? "the GPU's" : name_of(config.float8.accumulate), fast);
+}
+
 void log_precision(const RunConfig& config, const RunEnvironment& environment) {
   if (config.precision == Precision::float8) {
     log::info("precision float8: {}; sums of fp8 products {}", float8_recipe(config.float8)->describe(),
-              config.device == DeviceType::cuda ? "the GPU's" : name_of(config.float8.accumulate));
+              sums_text(config));
   } else {
     log::info("precision {}", name_of(config.precision));
   }

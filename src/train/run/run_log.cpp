@@ -191,7 +191,7 @@ void RunLog::log_data_changes(std::int64_t step) const {
 void RunLog::log_non_finite(const StepResult& result) {
   if (!writes_) return;
   for (const auto& f : result.non_finite) {
-    log::warning("step {}: {} non-finite element(s) in {}, {}", result.step, f.count, f.unit, f.tensor);
+    log::warning("step {}: {}", result.step, f.text());
   }
 }
 

@@ -31,4 +31,8 @@ std::string set_up_cpu(const CpuConfig& config, int ranks_on_same_cores) {
                      cpu::describe_gemm_input());
 }
 
+void set_up_cpu_to_plan_for_gpus() {
+  cpu::set_gemm_input(cpu::GemmInputChoice::f32);
+}
+
 }  // namespace octet

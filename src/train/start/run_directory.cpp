@@ -39,6 +39,9 @@ Error refuse_used(const RunDirectory& run, const char* why) {
 void check_begins_again(const RunDirectory& run, const RunConfig& config) {
   const auto status = read_status(run.status());
   if (status && status->state == "finished") throw refuse_used(run, "it is finished");
+  if (!status && files::is_there(run.status())) {
+    throw refuse_used(run, "its status.json cannot be read, so that it may be finished");
+  }
   if (status && !status->checkpoint.empty()) {  // a file system that is not there today, for one
     throw usage_error("train",
                       "run.dir = {}: status.json names {}, but there is no checkpoint in {}; bring it back, or choose "

@@ -85,7 +85,7 @@ void ScalarReader::take(const float* loss_sum) {
   device.copy_to_host(host, loss_sum, 4, stream_);
   device.copy_to_host(host + 4, model_.norm().norm(), 4, stream_);
   device.copy_to_host(host + 8, model_.norm().skip(), 4, stream_);
-  model_.copy_and_reset_counters(slot.host.as<std::int32_t>() + scalars);
+  model_.copy_and_reset_counters(slot.host.as<std::uint32_t>() + scalars);
   stream_.record(*slot.there);
 }
 
@@ -106,7 +106,7 @@ Reading ScalarReader::read() {
   std::memcpy(&reading.grad_norm, host + 4, 4);
   std::memcpy(&skip, host + 8, 4);
   reading.skipped = skip != 0;
-  const auto* counts = slot.host.as<std::int32_t>() + scalars;
+  const auto* counts = slot.host.as<std::uint32_t>() + scalars;
   reading.counts.assign(counts, counts + model_.counters());
   return reading;
 }

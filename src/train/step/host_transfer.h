@@ -45,8 +45,8 @@ class BatchUpload {
 struct Reading {
   float loss_sum = 0;
   float grad_norm = 0;
-  bool skipped = false;              ///< GradientNorm's flag
-  std::vector<std::int32_t> counts;  ///< ShardedModel::counters(), of this rank
+  bool skipped = false;               ///< GradientNorm's flag
+  std::vector<std::uint32_t> counts;  ///< ShardedModel::counters(), of this rank
 };
 
 /// Takes the model's scalars to host memory without waiting for the device, and reads them later: two at most are on

@@ -130,7 +130,7 @@ void ShardedModel::evaluate(const MicroBatch& batch) {
   model_.evaluate(batch, weights_);
 }
 
-void ShardedModel::copy_and_reset_counters(std::int32_t* host) {
+void ShardedModel::copy_and_reset_counters(std::uint32_t* host) {
   TensorChecks& checks = model_.checks();
   device_.copy_to_host(host, checks.all(), checks.size() * 4, stream_);
   device_.copy_to_host(host + checks.size(), norm_.non_finite(), static_cast<std::int64_t>(all_parameters_.ids) * 4,
@@ -139,14 +139,14 @@ void ShardedModel::copy_and_reset_counters(std::int32_t* host) {
   norm_.reset_counters();
 }
 
-void ShardedModel::zero_duplicate_counts(std::vector<std::int32_t>& counts) const {
+void ShardedModel::zero_duplicate_counts(std::vector<std::uint32_t>& counts) const {
   if (!reductions::counts_gradients(mesh_)) std::fill(counts.begin() + model_.checks().size(), counts.end(), 0);
 }
 
-std::vector<TensorChecks::Finding> ShardedModel::findings(const std::vector<std::int32_t>& counts) const {
+std::vector<TensorChecks::Finding> ShardedModel::findings(const std::vector<std::int64_t>& counts) const {
   std::vector<TensorChecks::Finding> found = model_.checks().findings(counts.data());
   for (const ParameterSpec& p : all_parameters_.parameters) {
-    const std::int32_t count = counts[static_cast<std::size_t>(model_.checks().size()) + p.id];
+    const std::int64_t count = counts[static_cast<std::size_t>(model_.checks().size()) + p.id];
     if (count != 0)
       found.push_back({all_parameters_.units[static_cast<std::size_t>(p.unit)], "gradient of " + p.name, count});
   }

@@ -50,11 +50,11 @@ class ShardedModel {
   /// of the whole model: the same on all ranks.
   std::int64_t counters() const { return model_.checks().size() + static_cast<std::int64_t>(all_parameters_.ids); }
   /// Copies them to host memory [counters()] and resets them, in the order of the stream.
-  void copy_and_reset_counters(std::int32_t* host);
+  void copy_and_reset_counters(std::uint32_t* host);
   /// What was not finite, by counts that were summed over all ranks.
-  std::vector<TensorChecks::Finding> findings(const std::vector<std::int32_t>& counts) const;
+  std::vector<TensorChecks::Finding> findings(const std::vector<std::int64_t>& counts) const;
   /// To be called before counts are summed. Replicas hold equal gradients, of which one counts: sets the others' to 0.
-  void zero_duplicate_counts(std::vector<std::int32_t>& counts) const;
+  void zero_duplicate_counts(std::vector<std::uint32_t>& counts) const;
 
   /// The parameters that this rank has pieces of.
   const ParameterList& parameters() const { return model_.parameters(); }

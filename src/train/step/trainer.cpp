@@ -18,6 +18,21 @@ std::int64_t validation_batches(const RunConfig& c, const Batches& batches) {
   return c.train.validation_batches == 0 ? all : std::min(all, c.train.validation_batches);
 }
 
+/// The counts of all ranks, which have no room in 32 bits together. Each travels as two halves of 16 bits, whose sums
+/// have, of up to 32,768 ranks.
+std::vector<std::int64_t> summed(const std::vector<std::uint32_t>& counts, Communicator& ranks) {
+  const std::size_t n = counts.size();
+  std::vector<std::int32_t> halves(2 * n);
+  for (std::size_t i = 0; i < n; ++i) {
+    halves[i] = static_cast<std::int32_t>(counts[i] & 0xFFFFu);
+    halves[n + i] = static_cast<std::int32_t>(counts[i] >> 16);
+  }
+  ranks.all_reduce(halves.data(), std::ssize(halves), DType::i32, ReduceOp::sum);
+  std::vector<std::int64_t> sums(n);
+  for (std::size_t i = 0; i < n; ++i) sums[i] = std::int64_t{halves[n + i]} * 0x10000 + halves[i];
+  return sums;
+}
+
 }  // namespace
 
 Trainer::Trainer(const RunConfig& config, Mesh& mesh, Communicator& control, Stream& stream, GemmTrace* gemms)
@@ -142,11 +157,9 @@ PipelinedPasses::Data Trainer::pipeline_data(const ReadBatch& read, float loss_s
   };
 }
 
-std::vector<TensorChecks::Finding> Trainer::agree_on_findings(std::vector<std::int32_t> counts) {
+std::vector<TensorChecks::Finding> Trainer::agree_on_findings(std::vector<std::uint32_t> counts) {
   model_.zero_duplicate_counts(counts);
-  reductions::counts(control_).all_reduce(counts.data(), static_cast<std::int64_t>(counts.size()), DType::i32,
-                                          ReduceOp::sum);
-  return model_.findings(counts);
+  return model_.findings(summed(counts, reductions::counts(control_)));
 }
 
 void Trainer::name_non_finite(StepResult& result) {
@@ -167,9 +180,7 @@ double Trainer::validate() {
   const double mean = reading.loss_sum / static_cast<double>(std::max<std::int64_t>(targets, 1));
   if (!std::isfinite(mean)) {
     for (const auto& f : agree_on_findings(std::move(reading.counts))) {
-      if (control_.rank() == 0) {
-        log::warning("validation: {} non-finite element(s) in {}, {}", f.count, f.unit, f.tensor);
-      }
+      if (control_.rank() == 0) log::warning("validation: {}", f.text());
     }
   }
   return mean;

@@ -29,12 +29,12 @@ struct StepResult {
   double lr = 0;
   Spent spent;           ///< up to the step's end, since that of the one before or what was taken of the clock then
   bool skipped = false;  ///< the norm was not finite: no weight was changed, nor will later steps change one
-  std::vector<std::int32_t> counts;               ///< ShardedModel::counters(), of this rank
+  std::vector<std::uint32_t> counts;              ///< ShardedModel::counters(), of this rank
   std::vector<TensorChecks::Finding> non_finite;  ///< over all ranks, once they have agreed
 
   /// Says whether this rank counted anything that was not finite.
   bool found_any() const {
-    return std::ranges::any_of(counts, [](std::int32_t n) { return n != 0; });
+    return std::ranges::any_of(counts, [](std::uint32_t n) { return n != 0; });
   }
   /// Says whether nothing in the step was NaN or infinite, so that the state after it is worth keeping.
   bool is_finite() const { return !skipped && non_finite.empty() && std::isfinite(loss); }
@@ -97,7 +97,7 @@ class Trainer {
   float* loss_sum() { return loss_sum_.view().as<float>(); }
 
   /// What was not finite on any rank. Collective over the hosts.
-  std::vector<TensorChecks::Finding> agree_on_findings(std::vector<std::int32_t> counts);
+  std::vector<TensorChecks::Finding> agree_on_findings(std::vector<std::uint32_t> counts);
 
   RunConfig config_;
   Mesh& mesh_;

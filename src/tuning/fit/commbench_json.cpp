@@ -6,6 +6,8 @@
 namespace octet {
 namespace {
 
+constexpr std::int64_t most_ranks = 1'000'000;
+
 /// Why a row is not one collective by itself; empty: it is.
 std::string_view why_left_out(const JsonReader& row) {
   if (row.integer("groups") != 1) return "several groups were busy at once";
@@ -23,9 +25,10 @@ RunHeader header_of(const JsonReader& provenance, const JsonReader& row) {
   for (const char* name : {"NCCL_ALGO", "NCCL_PROTO", "NCCL_TUNER_PLUGIN", "OCTET_TUNING_FILE"}) {
     if (environment.has(name)) note_environment(fmt::format("{}={}", name, environment.text(name)), header.environment);
   }
-  const auto nodes = static_cast<int>(row.integer("nodes"));
-  for (int node = 0; node < nodes; ++node) {
-    header.ranks[0][fmt::format("{}", node)] = static_cast<int>(row.integer("ranks_per_node"));
+  const std::int64_t nodes = row.integer("nodes", 1, most_ranks);
+  const std::int64_t ranks_per_node = row.integer("ranks_per_node", 1, most_ranks / nodes);
+  for (std::int64_t node = 0; node < nodes; ++node) {
+    header.ranks[0][fmt::format("{}", node)] = static_cast<int>(ranks_per_node);
   }
   return header;
 }

@@ -1,5 +1,7 @@
 // What nccl-tests write with -J: versions 1 to 3 of their file, read from NVIDIA/nccl-tests, src/util.cu at v2.17.3,
 // v2.18.5, v2.19.2 and v2.19.6.
+#include <algorithm>
+
 #include "src/base/json_reader.h"
 #include "src/tuning/fit/benchmark_file.h"
 #include "src/tuning/fit/benchmark_run.h"
@@ -9,6 +11,7 @@ namespace {
 
 constexpr double json_half_unit = 5e-7;  // six decimals
 constexpr int newest_version = 3;
+constexpr std::int64_t most_ranks = 1'000'000;
 
 RunHeader header_of(const JsonReader& whole, std::set<std::string>& gpus) {
   RunHeader header;
@@ -21,10 +24,12 @@ RunHeader header_of(const JsonReader& whole, std::set<std::string>& gpus) {
   const JsonReader config = whole.at("config");
   const JsonReader devices = config.at("devices");
   // One entry a process, which is that of its first device.
-  const auto each = static_cast<int>(config.integer("nthreads") * config.integer("ngpus"));
+  const std::int64_t most = most_ranks / std::max<std::int64_t>(static_cast<std::int64_t>(devices.size()), 1);
+  const std::int64_t threads = config.integer("nthreads", 1, most);
+  const auto each = static_cast<int>(threads * config.integer("ngpus", 1, most / threads));
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const JsonReader device = devices.element(i);
-    header.ranks[static_cast<int>(device.integer("group"))][device.text("hostname")] += each;
+    header.ranks[static_cast<int>(device.integer("group", 0, most_ranks))][device.text("hostname")] += each;
     if (device.has("device_info")) gpus.insert(device.text("device_info"));
   }
   return header;

@@ -1,4 +1,5 @@
 """What the scripts of jobs/gpu say with and without a GPU, and which nvcc jobs/install-cuda.sh takes."""
+import glob
 import os
 import re
 import shutil
@@ -198,11 +199,11 @@ class SanitizeTest(ScriptTest):
         self.environment = {"PATH": self.work.name + ":" + os.environ["PATH"]}
 
     def test_skips_without_the_tool(self):
-        code, _, last = self.run_script("sanitize.sh", CUDA_HOME="/nowhere")
-        if "SKIPPED" not in last:
+        if shutil.which("compute-sanitizer") or glob.glob("/usr/local/cuda*/bin/compute-sanitizer"):
             self.skipTest("this machine has a compute-sanitizer")
-        self.assertEqual(code, 0)
-        self.assertIn("no compute-sanitizer", last)
+        code, _, last = self.run_script("sanitize.sh", CUDA_HOME="/nowhere")
+        self.assertEqual(code, 0, last)
+        self.assertRegex(last, "^sanitize: SKIPPED: no compute-sanitizer ")
 
     def test_runs_the_tools_that_were_asked_for(self):
         self.program("compute-sanitizer", SANITIZER)
@@ -245,26 +246,60 @@ print("Cuda compilation tools, release " + os.environ["RELEASE"] + ", V" + os.en
 
 
 class InstallTest(ScriptTest):
-    def find(self, release, fetched=False, arguments=("--find",)):
-        os.makedirs(self.path("tree/jobs"), exist_ok=True)
-        shutil.copy(os.path.join(ROOT, "jobs/install-cuda.sh"), self.path("tree/jobs"))
-        self.program("nvcc", NVCC)
+    def started(self, *command, nvcc=NVCC, release=""):
+        """What the command of a tree says on a machine that has no nvcc but this one."""
+        for folder in ("tree/jobs", "tree/tests", "tree/slurm"):
+            os.makedirs(self.path(folder), exist_ok=True)
+        for file in ("tests/run.sh", "slurm/owned.py"):
+            shutil.copy(os.path.join(ROOT, file), self.path("tree/" + file))
+        with open(os.path.join(ROOT, "jobs/install-cuda.sh"), encoding="utf-8") as file:
+            text = file.read().replace("/usr/local/cuda", self.path("cuda"))
+        with open(self.path("tree/jobs/install-cuda.sh"), "w", encoding="utf-8") as file:
+            file.write(text if nvcc is not None else text.replace("command -v nvcc", "false"))
+        os.chmod(self.path("tree/jobs/install-cuda.sh"), 0o755)
+        self.program("tree/jobs/install-packages.sh", "")
+        if nvcc is not None:
+            self.program("nvcc", nvcc)
+        path = self.work.name + ":" + os.environ["PATH"]
+        return subprocess.run([self.path("tree/" + command[0]), *command[1:]], text=True, capture_output=True, check=False,
+                              env={**os.environ, "PATH": path, "CUDA_HOME": "", "RELEASE": release, "CXX": "false"})  # sees no header
+
+    def find(self, release, fetched=False, arguments=("--find",), nvcc=NVCC):
         if fetched:
             os.makedirs(self.path("tree/build/cuda-packages/toolkit/bin"))
             self.program("tree/build/cuda-packages/toolkit/bin/nvcc", NVCC)
-        path = self.work.name + ":" + os.environ["PATH"]
-        return subprocess.run([self.path("tree/jobs/install-cuda.sh"), *arguments], text=True, capture_output=True, check=False,
-                              env={**os.environ, "PATH": path, "RELEASE": release, "CXX": "false"})  # sees no header
+        return self.started("jobs/install-cuda.sh", *arguments, nvcc=nvcc, release=release)
 
     def test_takes_an_nvcc_that_is_new_enough(self):
         for release in ("12.9", "13.0", "13.10"):
-            self.assertEqual(self.find(release).stdout, self.path("nvcc") + "\n")
+            done = self.find(release)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, self.path("nvcc") + "\n", ""))
 
     def test_leaves_an_old_one_out_and_says_so(self):
         for release in ("12.4", "12.0", "9.2"):
             done = self.find(release)
-            self.assertNotIn(self.path("nvcc"), done.stdout)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn(f"{self.path('nvcc')} is left out: release {release}, needed 12.9 or newer", done.stderr)
+
+    def test_leaves_one_out_that_does_not_run(self):
+        for broken in (NVCC + "raise SystemExit(127)", "print('no compiler')"):
+            done = self.find("13.0", nvcc=broken)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(f"{self.path('nvcc')} is left out: release unknown, since --version does not tell it, needed 12.9 or newer", done.stderr)
+
+    def test_none_at_all_is_something_else(self):
+        done = self.find("", nvcc=None)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "", ""))
+
+    def test_one_that_does_not_do_is_a_failure_of_the_suite_and_none_is_skipped(self):
+        build = ("tests/run.sh", "--quick", "--only", "^build cuda$")
+        done = self.started(*build, nvcc=None)
+        self.assertIn("skipped: no nvcc", done.stdout)
+        self.assertTrue(done.stdout.endswith("0 passed, 0 failed, 1 skipped\n"), done.stdout)
+        done = self.started(*build, release="12.4")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"{self.path('nvcc')} is left out: release 12.4, needed 12.9 or newer", done.stdout)
+        self.assertTrue(done.stdout.endswith("failed: build cuda\n0 passed, 1 failed, 0 skipped\n"), done.stdout)
 
     def test_newer_headers_do_not_go_beside_an_older_toolkit(self):
         self.program("python3", "raise SystemExit('no pip')")  # so nothing is fetched: the script says what it wants and fails
