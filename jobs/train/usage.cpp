@@ -31,7 +31,7 @@ constexpr std::string_view exit_codes =
     "   71  a rank was lost, or a deadline passed\n"
     "   75  stopped early with a checkpoint; the same command goes on from there\n"
     "   76  a health check failed\n"
-    "   77  a loss or a gradient was not finite\n"
+    "   77  a loss, a gradient or something in the last step was not finite\n"
     "  130, 143  stopped by SIGINT, or by something else, with nothing saved\n";
 
 }  // namespace
