@@ -260,9 +260,10 @@ def messages_quoted(root):
     problems = []
     for quoted in re.findall(r"^### .+\n\n((?:`[^`]+`(?:, (?:or )?)?)+)", page, re.MULTILINE):
         for message in re.findall(r"`([^`]+)`", quoted):
-            pieces = [re.escape(piece.strip(" ,")) for piece in STANDS_FOR.split(message)]
-            said = re.compile(f".{{0,{BETWEEN}}}?".join(pieces), re.DOTALL)
-            if message not in OF_THE_SYSTEM and not any(said.search(text) for text in texts):
+            pieces = [piece for piece in (part.strip(" ,") for part in STANDS_FOR.split(message)) if piece]
+            said = re.compile(f".{{0,{BETWEEN}}}?".join(map(re.escape, pieces)), re.DOTALL)
+            with_all = (text for text in texts if all(piece in text for piece in pieces))  # for speed
+            if message not in OF_THE_SYSTEM and not any(said.search(text) for text in with_all):
                 problems.append(f"{PROBLEMS}: no source says \"{message}\"")
     return problems
 
