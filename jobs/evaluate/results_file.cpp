@@ -38,7 +38,8 @@ std::string first_odd(const Json& json, const std::string& at) {
   for (const char* member :
        {"results", "groups", "n-shot", "n-samples", "bootstrap", "before_each_document", "compare", "difference"}) {
     if (!json.contains(member)) continue;
-    const std::string name = member, place = at + name;
+    const std::string name = member;
+    std::string place = at + name;
     if (!json[name].is_object()) return place;
     if (name == "results" || name == "groups" || name == "n-samples") {
       for (const auto& [key, value] : json[name].items()) {
