@@ -5,15 +5,13 @@
 #include <functional>
 #include <optional>
 
-#include "checkpoints/hugging_face/hugging_face.h"
+#include "checkpoints/hugging_face/open_together.h"
 #include "checkpoints/restore/restore.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/base/seconds_since.h"
-#include "src/comm/agreement.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/packing.h"
-#include "src/comm/read_together.h"
 #include "src/train/start/initial_weights_check.h"
 #include "src/train/step/load_masters.h"
 
@@ -56,26 +54,9 @@ std::string look_for_all(const std::string& from, Communicator& hosts, const std
 /// Every rank reads the headers for itself; where one cannot, all end together. Returns what they are, for the log.
 std::string load_folder(const std::string& from, const RunEnvironment& environment, ShardedModel& model) {
   Communicator& control = environment.control;
-  std::optional<checkpoint::HuggingFaceModel> folder;
-  std::optional<Failure> failure;
-  files::ReadProgress progress;
-  const auto open = [&] {
-    try {
-      folder.emplace(from);
-    } catch (const files::ReadError&) {
-      throw;
-    } catch (const Error& error) {
-      failure = Failure{error.code(), error.what()};
-    } catch (const std::exception& error) {
-      failure = Failure{ExitCode::internal, error.what()};
-    }
-  };
-  const auto absent = files::read_together("look at a Hugging Face folder", control, progress,
-                                           [&] { files::with_retries(progress, open); });
-  if (absent) throw usage_error("train", "{} any more", *absent);
-  agree("checkpoints", fmt::format("init.from = {}", from), failure, control);
-  for (const std::string& name : folder->ignored()) log::info("not needed: {}", name);
-  load_masters(model.parameters(), model.master(), *folder, environment.stream, control, Weights::finite);
+  const auto folder = checkpoint::open_together(from, "train", fmt::format("init.from = {}", from), control);
+  for (const std::string& name : folder.ignored()) log::info("not needed: {}", name);
+  load_masters(model.parameters(), model.master(), folder, environment.stream, control, Weights::finite);
   return fmt::format("of the Hugging Face folder {}", from);
 }
 
