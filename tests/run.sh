@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Builds Octet and runs every test and check. At the end it lists the slowest steps and what failed; the last line is
 # "N passed, N failed, N skipped"; exit 1 when one failed.
-# Usage: tests/run.sh [--quick] [--long] [--only REGEX] [--list]
+# Usage: tests/run.sh [--quick] [--long] [--minutes N] [--only REGEX] [--list]
 #   --quick        leave out the clang and sanitizer builds and clang-tidy
 #   --long         add what takes long: every program under the sanitizers and with clang, clang-tidy on every file
+#   --minutes N    what --quick leaves out ends after N minutes since the start; what was not done by then is counted as
+#                  skipped, and named
 #   --only REGEX   only the steps whose name matches (and the builds that they need)
 #   --list         print the names of the steps and stop
 # Installs missing packages first (Debian or Ubuntu; as root or with sudo). Logs are in build/test-logs, what it builds in
@@ -15,11 +17,15 @@ set -euo pipefail
 shopt -s nullglob
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-quick=0 long=0 only='' list=0
+quick=0 long=0 minutes=0 only='' list=0
 while (($#)); do
   case $1 in
     --quick) quick=1 ;;
     --long) long=1 ;;
+    --minutes)
+      minutes=${2:-} && shift
+      [[ $minutes =~ ^[1-9][0-9]{0,3}$ ]] || { echo "tests/run.sh: --minutes needs a number from 1 to 9999" >&2 && exit 64; }
+      ;;
     --only) only=${2:?--only needs a regular expression} && shift ;;
     --list) list=1 ;;
     -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;
@@ -52,6 +58,17 @@ selected() {
 # finish NAME SECONDS PASSED FAILED SKIPPED LOG: one line, the log's end if anything failed.
 finish() {
   local seconds=$2 verdict=ok
+  if ((cut)); then
+    cut=0
+    # What failed before the time was over has failed.
+    if [[ -n $6 ]] && grep -qaE '^\[  FAILED  \]|:[0-9]+:[0-9]+: (fatal |runtime )?error: |==ERROR: |WARNING: Thread' "$6"; then
+      finish "$1" "$2" 0 1 0 "$6"
+    else
+      finish "$1" "$2" 0 0 1 ''
+      echo "    skipped: it came after --minutes $minutes or was cut off there; tests/run.sh --only '$1' runs it"
+    fi
+    return
+  fi
   passed=$((passed + $3)) failed=$((failed + $4)) skipped=$((skipped + $5))
   (($4)) && verdict=FAILED && failures+=("$1")
   durations+=("$seconds s  $1")
@@ -76,22 +93,30 @@ end_all() {
   exit 130
 }
 trap 'end_all "${beside[@]}"' INT TERM
+deep=0 cut=0 # whether --minutes holds for the steps that come, and whether it ended the last one
 limited() {
-  local limit=$(($1 * patience)) log=$2 code=0
+  local limit=$(($1 * patience)) log=$2 code=0 left=$((minutes * 60 - SECONDS))
   shift 2
+  cut=0
+  if ((deep && minutes && left < limit)); then cut=1 limit=$((left > 1 ? left : 1)); fi
   slurm/owned.py --owner $$ timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null &
   running=$!
   wait "$running" || code=$?
   running=0
-  ((code != 124 && code != 137)) || echo "ended after the time limit of $limit s" >>"$log"
+  if ((code == 124 || code == 137)); then echo "ended after the time limit of $limit s" >>"$log"; else cut=0; fi
   return "$code"
 }
+
+# over NAME: whether it comes too late for --minutes; then it is a skip.
+is_over() { ((deep && minutes && SECONDS >= minutes * 60)); }
+over() { is_over && cut=1 && finish "$1" 0 0 0 1 ''; }
 
 # check NAME SECONDS COMMAND...: one step that counts as one test.
 check() {
   local name=$1 limit=$2 log start=$SECONDS code=0
   shift 2
   selected "$name" || return 0
+  ! over "$name" || return 0
   log=$(log_of "$name")
   limited "$limit" "$log" "$@" || code=$?
   finish "$name" $((SECONDS - start)) $((code == 0)) $((code != 0)) 0 "$log"
@@ -99,6 +124,7 @@ check() {
 
 # Long steps of one process at a time begin in the background, and count when `collect NAME` asks for them; tests on
 # several ranks suffer from anything beside them.
+ended() { echo "$2 $((SECONDS - $3))" >"$1.ending" && mv "$1.ending" "$1.end"; }
 # start_beside NAME SECONDS COMMAND...
 start_beside() {
   local name=$1 limit=$2 log start=$SECONDS
@@ -108,7 +134,7 @@ start_beside() {
     trap end_all INT TERM
     code=0
     limited "$limit" "$log" "$@" || code=$?
-    echo "$code $((SECONDS - start))" >"$log.end"
+    ended "$log" "$code" "$start"
   ) &
   beside[$name]=$!
 }
@@ -127,7 +153,13 @@ collect() {
   local log code=1 seconds=0 counts
   [[ -n ${beside[$1]:-} ]] || return 0
   log=$(log_of "$1")
-  wait "${beside[$1]}" || true
+  # One process makes several builds.
+  while [[ ! -e $log.end ]] && ! is_over && kill -0 "${beside[$1]}" 2>/dev/null; do sleep 0.2; done
+  if [[ ! -e $log.end ]] && is_over; then
+    cut=1
+    kill "${beside[$1]}" 2>/dev/null || true
+  fi
+  ((!cut)) && [[ $1 == build\ * ]] || wait "${beside[$1]}" || true
   unset "beside[$1]"  # its number may become another process's
   [[ ! -e $log.end ]] || read -r code seconds <"$log.end"
   counts=($((code == 0)) $((code != 0)) 0)
@@ -138,6 +170,7 @@ collect() {
 # The rooms whose tests run under the sanitizers, and those that are compiled and tested with clang's optimiser too:
 # what takes no whole training run, of the rooms that have changed themselves; --long takes them all.
 asan_rooms() { rooms | if ((long)); then cat; else grep -vxE 'train|jobs|commbench' | changed; fi; }
+tsan_rooms() { echo base checkpoints comm device nccl tuning | if ((long)); then cat; else changed; fi; }
 clang_rooms() { rooms | if ((long)); then cat; else grep -xE 'base|device|tensor|kernels' | changed; fi; }
 changed() { xargs tests/support/changed.py own; }
 
@@ -198,7 +231,7 @@ build_beside() {
     for preset in "$@"; do
       code=0 start=$SECONDS
       compile "$preset" || code=$?
-      echo "$code $((SECONDS - start))" >"$(log_of "build-$preset").end"
+      ended "$(log_of "build-$preset")" "$code" "$start"
     done
   ) &
   for preset in "$@"; do beside["build $preset"]=$!; done
@@ -210,6 +243,7 @@ build() {
   local preset=$1 code=0 start=$SECONDS
   [[ -z ${built[$preset]:-} ]] || return 0
   built[$preset]=1
+  [[ -n ${beside["build $preset"]:-} ]] || ! over "build $preset" || return 0
   [[ -z ${beside["build $preset"]:-} ]] || { collect "build $preset" && return; }
   compile "$preset" || code=$?
   finish "build $preset" $((SECONDS - start)) $((code == 0)) $((code != 0)) 0 "$(log_of "build-$preset")"
@@ -238,6 +272,7 @@ program() {
   shift 3
   selected "$name" || return 0
   build "$preset"
+  ! over "$name" || return 0
   start=$SECONDS log=$(log_of "$name") report=$(report_of "$name")
   [[ -x ${*: -1} ]] || set -- echo "${*: -1} was not built:"
   limited "$limit" "$log" "$@" --gtest_output=json:"$report" || code=$?
@@ -332,7 +367,12 @@ selected 'build cpu' && build cpu
 if ((!list)) && [[ -z $only ]] && chrt --idle 0 true 2>/dev/null; then
   later=()
   ! has_nvcc || later+=(cuda)
-  ((quick)) || ((${#fuzzed[@]} == 0)) || later+=(fuzz)
+  if ((!quick)); then
+    ((${#fuzzed[@]} == 0)) || later+=(fuzz)
+    [[ -z $(tsan_rooms) ]] || later+=(tsan)
+    [[ -z $(asan_rooms) ]] || later+=(asan)
+    [[ -z $(clang_rooms) ]] || later+=(clang)
+  fi
   ((${#later[@]} == 0)) || build_beside "${later[@]}"
 fi
 # Programs of one process, and of one rank, are run beside the longest of them, those of several ranks alone.
@@ -391,7 +431,7 @@ if has_nvcc; then
     filter='EmulatedRules.*:*/GpuStep.*'
     ((!${#of_gpu[@]})) || filter='*-*TrainsToItsOwnBits*:*UpdateBeside*float8_rowwise*:*UpdateBeside*delayed*:*UpdateBeside*fp32_t*' # 4 minutes of 6
     ((!long)) || filter='*'
-    program 'cuda: octet-test-emulated' cuda 1200 env OMP_NUM_THREADS=1 GTEST_FILTER="$filter" "$bins/cuda/bin/octet-test-emulated"
+    program_beside 'cuda: octet-test-emulated' cuda 1200 env OMP_NUM_THREADS=1 GTEST_FILTER="$filter" "$bins/cuda/bin/octet-test-emulated"
     if checks_accesses; then
       # What takes longer and reaches nothing that the others do not.
       filter='*-GpuAttention.AgreesWithTheCpu:GpuAttention.StaysWithin*ByOurKernels:GpuAttention.Deterministic*:GpuAttention.*Twice*'
@@ -399,6 +439,7 @@ if has_nvcc; then
       ((!long)) || filter='*'
       program 'cuda: octet-test-emulated-checked' cuda 1200 env OMP_NUM_THREADS=1 GTEST_FILTER="$filter" "$bins/cuda/bin/octet-test-emulated-checked"
     fi
+    collect 'cuda: octet-test-emulated'
     ((long || ${#of_gpu[@]})) && filter='*OnTheGpu*:Gpu*' || filter='*.OnTheGpu*/*fsdp_2'
     for n in 2 4; do
       program "cuda: octet-test-emulated-ranks, $n ranks" cuda 600 env OMP_NUM_THREADS=1 GTEST_FILTER="$filter" \
@@ -422,11 +463,34 @@ elif selected 'build cuda'; then
   fi
 fi
 
+! selected 'headers' >/dev/null || configured cpu
+check 'headers' 600 tests/checks/headers.py build/cpu "${all[@]}"
+
 if ((!quick)); then
+  deep=1
+  if tidy=$(version_14 clang-tidy); then
+    ! selected 'clang-tidy' >/dev/null || configured clang
+    check 'clang-tidy' 1800 env CLANG_TIDY="$tidy" tests/checks/tidy.sh build/clang "${all[@]}"
+  else
+    skip 'clang-tidy' 'no clang-tidy 14'
+  fi
+
   # Readers of what comes from outside, given broken copies of good files. Nothing in it is optimised, which takes a
   # third of the time; tests, which compute, would take seven times as long for it.
   ((${#fuzzed[@]} == 0)) || ! selected 'fuzz' >/dev/null || build fuzz
   ((${#fuzzed[@]} == 0)) || check 'fuzz' 900 tests/fuzz/run.py "$bins/fuzz/bin" "${fuzzed[@]}" --runs "$( ((long)) && echo 10000 || echo 500)"
+
+  # The plugin answers NCCL in any of its threads; threads write, hash, read and remove checkpoints beside the main thread
+  # and the watchdog; and these two are over the stand-in for NCCL.
+  under_tsan() {  # NAME ROOMS PROGRAM ARGUMENT...
+    ((long)) || [[ -n $(changed <<<"$2") ]] || return 0
+    ! selected "$1 under tsan" >/dev/null || build tsan
+    # A library of MPICH would take the calls of a thread that the sanitizer has not begun yet.
+    check "$1 under tsan" 300 env UCX_MEM_EVENTS=n TSAN_OPTIONS=halt_on_error=1 "$bins/tsan/bin/$3" "${@:4}"
+  }
+  under_tsan tuner 'tuning base' octet-tuner-stress configs/tuning/aws-p5-efa.json
+  under_tsan saver 'checkpoints comm device base' octet-saver-alone
+  ! has_nvcc || under_tsan nccl 'nccl comm device base' octet-nccl-alone watch
 
   [[ -z $(asan_rooms) ]] || { selected 'build asan' && build asan; }
   for room in $(asan_rooms); do
@@ -436,31 +500,9 @@ if ((!quick)); then
     esac
   done
 
-  # The plugin answers NCCL in any of its threads; threads write, hash, read and remove checkpoints beside the main thread
-  # and the watchdog; and these two are over the stand-in for NCCL.
-  # A library of MPICH would take the calls of a thread that the sanitizer has not begun yet.
-  export UCX_MEM_EVENTS=n
-  under_tsan() {  # NAME ROOMS PROGRAM ARGUMENT...
-    ((long)) || [[ -n $(changed <<<"$2") ]] || return 0
-    ! selected "$1 under tsan" >/dev/null || build tsan
-    check "$1 under tsan" 300 env TSAN_OPTIONS=halt_on_error=1 "$bins/tsan/bin/$3" "${@:4}"
-  }
-  under_tsan tuner 'tuning base' octet-tuner-stress configs/tuning/aws-p5-efa.json
-  under_tsan saver 'checkpoints comm device base' octet-saver-alone
-  ! has_nvcc || under_tsan nccl 'nccl comm device base' octet-nccl-alone watch
-
   [[ -z $(clang_rooms) ]] || { selected 'build clang' && build clang; }
   for room in $(clang_rooms); do run_room "$room" clang 300; done
-  if tidy=$(version_14 clang-tidy); then
-    ! selected 'clang-tidy' >/dev/null || configured clang
-    check 'clang-tidy' 1800 env CLANG_TIDY="$tidy" tests/checks/tidy.sh build/clang "${all[@]}"
-  else
-    skip 'clang-tidy' 'no clang-tidy 14'
-  fi
 fi
-
-! selected 'headers' >/dev/null || configured cpu
-check 'headers' 600 tests/checks/headers.py build/cpu "${all[@]}"
 
 ((list)) && exit
 if ((${#durations[@]} > 1)); then
