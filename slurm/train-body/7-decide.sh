@@ -14,7 +14,7 @@ ask() {
       continue
     fi
     # In pyxis' containers it is a step, which Slurm may refuse or fail to start; nothing is known then.
-    [[ ${#container_options[@]} != 0 && -z $terminated ]] || { say "octet job $1 failed" && exit 70; }
+    [[ ${#container_options[@]} != 0 && -z $terminated ]] || end_for "octet job $1 failed with code $code; the job's log says why"
     say "octet job $1 did not do its work; again in $poll_seconds s" && pause
   done
   eval "$answer"
@@ -62,6 +62,6 @@ while :; do
   esac
   [[ $action == restart || $action == look_again ]] && continue
   say "Slurm refused: $action"
-  "$octet" job refused --run-dir "$run_dir" --what "$action after: $reason"
+  "$octet" job refused --run-dir "$run_dir" --job "$SLURM_JOB_ID" --what "$action after: $reason"
   exit 70
 done

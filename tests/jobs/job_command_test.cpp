@@ -91,6 +91,26 @@ TEST_F(JobCommand, LooksAtNodesAgainWhereNeitherTheyNorSlurmAnswer) {
   EXPECT_HAS(before(), "action=launch");
 }
 
+TEST_F(JobCommand, KeepsSlurmsOrderWhereTheTopologyCannotBeUnderstood) {
+  const std::string ask =
+      "before --nodes 2 --hosts n[1-3] --preflight " + run_ + "/job/preflight --topology " + run_ + "/t";
+  write_bytes(workplace() / (run_ + "/t"), "SwitchName=s0 Level=0 Nodes=n3\nSwitchName=s1 Level=0 Nodes=n[1-2]\n");
+  EXPECT_HAS(this->ask(ask), "hosts='n[3,1]'");
+  for (const char* odd : {"SwitchName=s0 Level=0 Nodes=n[3\n", "BlockName=b0 BlockIndex=odd Nodes=n3 BlockSize=1\n"}) {
+    write_bytes(workplace() / (run_ + "/t"), odd);
+    EXPECT_HAS(this->ask(ask), "hosts='n[1-2]'") << odd;
+  }
+}
+
+TEST_F(JobCommand, TrainsOnOneNodeAtLeast) {
+  const CommandResult r =
+      in_workplace(fmt::format("{}/octet job before --run-dir {} --nodes -1 --hosts n[1-3] "
+                               "--preflight {}/job/preflight",
+                               OCTET_BIN_DIR, run_, run_));
+  EXPECT_EQ(r.exit_code, 64) << r.all();
+  EXPECT_HAS(r.err, "--nodes -1: expected at least 1");
+}
+
 TEST(JobHosts, AreThoseOfAListALineEach) {
   const auto hosts = [](const char* words) {
     return in_workplace(fmt::format("{}/octet job hosts {}", OCTET_BIN_DIR, words));

@@ -39,10 +39,16 @@ constexpr std::string_view job_usage =
     "asked.\n"
     "RUN/job/launches.jsonl has every launch of a run.\n";
 
+/// A topology that cannot be understood costs speed; it ends no job.
 std::vector<std::string> in_rank_order(const std::vector<std::string>& hosts, const std::string& order,
                                        const std::string& topology_file) {
   if (order == name_of(HostOrder::slurm)) return hosts;
-  return order_by_leaf(hosts, parse_topology(read_text_file(topology_file).value_or("")));
+  try {
+    return order_by_leaf(hosts, parse_topology(read_text_file(topology_file).value_or("")));
+  } catch (const Error& e) {
+    log::warning("{}; ranks stay in Slurm's order", e.what());
+    return hosts;
+  }
 }
 
 /// A run of another job, or of none, that owns the directory now: nothing there is this job's to read or to write, but
@@ -80,6 +86,7 @@ int before(const po::variables_map& values) {
   JobFacts facts = facts_of(values);
   facts.launched = false;
   facts.nodes_wanted = values["nodes"].as<int>();
+  if (facts.nodes_wanted < 1) throw usage_error("job", "--nodes {}: expected at least 1", facts.nodes_wanted);
   // Of the allocation as it is now: with --no-kill it has lost the nodes that failed.
   const std::string hosts_now(node_list(read_text_file(text("slurm-job")).value_or("")));
   const std::vector<std::string> allocation =

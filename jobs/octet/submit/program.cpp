@@ -22,7 +22,8 @@ std::string find_program(const std::string& name) {
 
 std::string why_no_slurm_conf() {
   const char* conf = std::getenv("SLURM_CONF");
-  if (conf == nullptr || *conf == '\0' || std::filesystem::exists(conf)) return "";
+  std::error_code unknown;
+  if (conf == nullptr || *conf == '\0' || std::filesystem::exists(conf, unknown)) return "";
   return fmt::format("SLURM_CONF is \"{}\", where there is no file; expected Slurm's configuration, or no SLURM_CONF",
                      conf);
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,6 +10,8 @@
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/json_reader.h"
+#include "src/base/log.h"
+#include "src/base/options/text.h"
 #include "src/base/utc_now.h"
 #include "src/cluster/slurm_job.h"
 
@@ -52,21 +53,27 @@ void record_job(const std::string& run_dir, const JobRecord& job) {
   json["run_dir"] = job.run_dir;
   json["steps"] = job.steps;
   json["settings"] = job.settings;
-  if (!append_text(record_file(run_dir), json.dump() + "\n")) {
-    throw internal_error("submit", "{}: job {} is submitted, but cannot be noted there: {}", record_file(run_dir),
-                         job.id, std::strerror(errno));
-  }
+  const std::string file = record_file(run_dir);
+  const std::string before = read_text_file(file).value_or("");
+  const bool broken_off = !before.empty() && !before.ends_with('\n');
+  if (append_text(file, fmt::format("{}{}\n", broken_off ? "\n" : "", json.dump()))) return;
+  throw internal_error("submit", "{}: job {} is submitted, but cannot be noted there: {}", file, job.id,
+                       why_not_written(errno));
 }
 
 std::vector<JobRecord> recorded_jobs(const std::string& run_dir) {
   std::vector<JobRecord> out;
   const std::optional<std::string> text = read_text_file(record_file(run_dir));
-  if (!text && errno == ENOTSUP) {
-    throw usage_error("submit", "{}: cannot be read: {}", record_file(run_dir), reason_not_read(errno));
-  }
+  if (!text && errno != ENOENT && errno != ENOTDIR) throw not_read("submit", record_file(run_dir));
   std::istringstream file(text.value_or(""));
+  int number = 0;
   for (std::string line; std::getline(file, line);) {
-    const std::string where = fmt::format("{}:{}", record_file(run_dir), out.size() + 1);
+    const std::string where = fmt::format("{}:{}", record_file(run_dir), ++number);
+    if (!line.ends_with('}')) {
+      log::warning("{}: {} is a part of a line, and left out; `squeue --me` shows its job, if there is one", where,
+                   in_quotes(line));
+      continue;
+    }
     const auto json = parse_json(line, "submit", where, "a submission");
     const JsonReader job(json, "submit", where);
     if (!is_job_number(job.text("id"))) throw job.at("id").refuse("the number of a job");

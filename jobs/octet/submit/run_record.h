@@ -28,10 +28,11 @@ std::string job_name(const std::string& run_dir);
 /// configuration that they train, their cluster's profile and the nodes that they avoid.
 std::string settings_mark(const std::vector<std::string>& asked);
 
-/// Appends a line.
+/// Appends a line, on one of its own where the last was broken off.
 void record_job(const std::string& run_dir, const JobRecord& job);
 
-/// Oldest first; empty where none was submitted. Usage error for a damaged file.
+/// Oldest first; empty where none was submitted. A line that was broken off, as by a kill, is left out with a warning.
+/// Usage error for a damaged file, not_read for one that cannot be read.
 std::vector<JobRecord> recorded_jobs(const std::string& run_dir);
 
 }  // namespace octet::submit

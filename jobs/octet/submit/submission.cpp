@@ -104,8 +104,10 @@ std::string container_script(const std::vector<std::string>& words, const std::s
 ContainerUse container_use(const RunConfig& c, const std::string& working_dir) {
   ContainerUse use{.folders = {working_dir, c.run_dir}, .workdir = working_dir};
   for (const DataSource& source : c.data.train) use.folders.push_back(fs::path(source.path).parent_path());
-  if (fs::exists(c.model_name)) use.folders.push_back(fs::path(absolute(c.model_name)).parent_path());
-  if (fs::exists(c.init.from)) use.folders.push_back(absolute(c.init.from));  // a run that goes on does not read it
+  std::error_code unknown;
+  if (fs::exists(c.model_name, unknown)) use.folders.push_back(fs::path(absolute(c.model_name)).parent_path());
+  if (fs::exists(c.init.from, unknown))
+    use.folders.push_back(absolute(c.init.from));  // a run that goes on does not read it
   for (const std::string& file : {c.nccl.tuning_file, c.cuda.gemm_plans}) {
     if (!file.empty()) use.folders.push_back(fs::path(absolute(file)).parent_path());
   }
@@ -170,7 +172,11 @@ bool is_where_it_was(const std::string& run_dir) {
 std::string name_of_jobs(const std::string& run_dir) {
   const std::vector<JobRecord> jobs = recorded_jobs(run_dir);
   const bool has_name = !jobs.empty() && jobs.back().name.find(',') == std::string::npos && is_where_it_was(run_dir);
-  return has_name ? jobs.back().name : job_name(fs::weakly_canonical(run_dir));
+  if (has_name) return jobs.back().name;
+  std::error_code error;
+  const fs::path path = fs::weakly_canonical(run_dir, error);
+  if (error) throw usage_error("submit", "run.dir = {}: cannot be read: {}", in_quotes(run_dir), error.message());
+  return job_name(path);
 }
 
 JobScript job_of(const SubmitOptions& o, const ClusterProfile& profile, const std::string& run_dir) {
@@ -247,7 +253,10 @@ void write_run_directory(const Submission& s) {
   const std::string& folder = s.job.run_dir;
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) throw usage_error("submit", "run.dir = {}: cannot be made: {}", folder, error.message());
+  if (error) {
+    errno = error.value();
+    throw not_made("submit", "run.dir = " + folder);
+  }
   for (const PlannedFile& file : s.files(1)) {
     const std::string path = folder + "/" + file.name;
     if (file.text.empty()) continue;

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <iostream>
+#include <sstream>
 
 #include "jobs/octet/commands.h"
 #include "jobs/octet/submit/follow.h"
@@ -13,6 +14,7 @@
 #include "src/base/log.h"
 #include "src/cluster/environment/findings.h"
 #include "src/cluster/environment/job_environment.h"
+#include "src/cluster/slurm_job.h"
 #include "src/train/options/run_options.h"
 
 namespace octet {
@@ -61,11 +63,19 @@ void test_script(const std::string& script) {
   log::info("{}", result.err.substr(0, result.err.find('\n')));
 }
 
-/// "123" or "123;cluster", which --parsable prints.
-std::string job_id(const std::string& printed) {
-  std::string id = printed.substr(0, printed.find_first_of(";\n"));
-  if (!id.empty() && id.find_first_not_of("0123456789") == std::string::npos) return id;
-  throw internal_error("submit", "sbatch --parsable printed \"{}\", expected the number of a job", printed);
+/// Of "123" or "123;cluster", which --parsable prints; a site's own sbatch may print lines of its own around it.
+std::string job_id(const std::string& printed, const std::string& name) {
+  std::string id;
+  std::istringstream lines(printed);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string number = line.substr(0, line.find(';'));
+    if (is_job_number(number)) id = number;
+  }
+  if (!id.empty()) return id;
+  throw internal_error("submit",
+                       "sbatch --parsable printed {}, expected a line with the number of a job. It may have queued one "
+                       "all the same, which is not noted: `squeue --me --name={}` shows it",
+                       in_quotes(printed), name);
 }
 
 /// Of a chain whose first jobs Slurm has taken: they stay in the queue, since they go on with the run.
@@ -93,7 +103,7 @@ std::vector<std::string> submit_jobs(const Submission& s, const SubmitOptions& o
     if (o.hold && link == 0) words.emplace_back("--hold");  // the others wait for it
     words.push_back(s.job.run_dir + "/job.sh");
     try {
-      ids.push_back(job_id(run_or_throw(words)));
+      ids.push_back(job_id(run_or_throw(words), s.job.name));
     } catch (const Error& refusal) {
       if (ids.empty()) throw;
       throw cut_short(refusal, ids, s, o.chain);
@@ -124,8 +134,9 @@ void print_where(const Submission& s, const std::vector<std::string>& ids) {
 void print_files(const Submission& s, const SubmitOptions& o) {
   const std::string& run = s.job.run_dir;
   const std::vector<PlannedFile> files = s.files(o.chain);
+  std::error_code unknown;
   log::out("{}{} would get these files; nothing is written:", run,
-           std::filesystem::exists(run) ? "" : ", a new folder,");
+           std::filesystem::exists(run, unknown) ? "" : ", a new folder,");
   for (const PlannedFile& file : files) {
     log::out("  {:<15} {}", file.name, file.text.empty() ? file.note : fmt::format("{} bytes", file.text.size()));
   }

@@ -49,8 +49,12 @@ std::string directory_of(const JobRecord& job, const std::string& run_dir) {
 bool has_job(const std::string& directory, const JobRecord& job, const std::string& path) {
   std::error_code error;
   if (directory.empty() || !fs::exists(directory, error) || fs::equivalent(directory, path, error)) return false;
-  const auto there = recorded_jobs(directory);
-  return std::ranges::find(there, job.id, &JobRecord::id) != there.end();
+  try {
+    const auto there = recorded_jobs(directory);
+    return std::ranges::find(there, job.id, &JobRecord::id) != there.end();
+  } catch (const Error&) {  // somebody else's, which says nothing here
+    return false;
+  }
 }
 
 /// Parts the jobs in jobs.jsonl by whose they are.
@@ -80,7 +84,8 @@ SubmittedRun open_run(const std::string& path, bool by_hand) {
   SubmittedRun run{.path = fs::absolute(path).lexically_normal(), .jobs = {}};
   if (run.path.ends_with('/')) run.path.pop_back();
   sort_jobs(run);
-  if (!run.jobs.empty() || run.is_copy() || (by_hand && fs::exists(run.path + "/status.json"))) return run;
+  std::error_code unknown;
+  if (!run.jobs.empty() || run.is_copy() || (by_hand && fs::exists(run.path + "/status.json", unknown))) return run;
   if (by_hand) {
     throw usage_error("submit", "{}: found neither jobs.jsonl nor status.json, expected the directory of a run", path);
   }
