@@ -17,11 +17,10 @@ constexpr std::string_view prepare_usage =
     "Reads texts and writes PREFIX.bin and PREFIX.idx, token files in Megatron's format for data.train of\n"
     "octet-train, and PREFIX.data.json, which says which tokenizer made them, their smallest and largest token id and\n"
     "how much text they stand for. docs/data.md leads from a corpus to a run.\n\n"
-    "TEXT is a file, a folder (read recursively, sorted by path, without hidden files), a pattern in quotes\n"
-    "('crawl/**/*.jsonl.zst') or @LIST, a file with one of these a line. Files are plain text, JSONL (an object with "
-    "the\n"
-    "text a line) or Parquet, the first two also packed as .gz, .zst or .zstd: their content and their name say "
-    "which.\n\n"
+    "TEXT is a file, a folder (read recursively, sorted by path, without hidden files and linked folders), a\n"
+    "pattern in quotes ('crawl/**/*.jsonl.zst') or @LIST, a file with one of these a line. Files are plain text,\n"
+    "JSONL (an object with the text a line) or Parquet, the first two also packed as .gz, .zst or .zstd: their\n"
+    "content and their name say which.\n\n"
     "Memory does not grow with the text. Input above --part-size is made in parts, in the folder PREFIX.parts: what "
     "is\n"
     "interrupted goes on when it is started again. Nothing else is left behind by a run that fails.\n";
@@ -58,14 +57,18 @@ void print(const PrepareReport& report) {
   const std::int64_t text = counts.kept.text_bytes + counts.held_out.text_bytes;
   print(counts.kept, "");
   if (counts.held_out.documents > 0) print(counts.held_out, " held out");
-  log::out("text       {} bytes of {} bytes in {} file{} ({} without text, {} skipped)", text, report.input_bytes,
-           report.files, report.files == 1 ? "" : "s", counts.empty_files, report.skipped);
+  if (report.made_before) {
+    log::out("text       {} bytes; made before, by the same command", text);
+  } else {
+    log::out("text       {} bytes of {} bytes in {} file{} ({} without text, {} skipped)", text, report.input_bytes,
+             report.files, report.files == 1 ? "" : "s", counts.empty_files, report.skipped);
+  }
   if (counts.empty_documents + counts.broken + counts.replaced > 0) {
     log::out("left out   {} records with an empty text, {} broken ones; {} pieces that were no UTF-8 replaced",
              counts.empty_documents, counts.broken, counts.replaced);
   }
   if (report.parts > 1) log::out("parts      {}, {} of them finished before", report.parts, report.parts_before);
-  if (report.parts_before == 0) {
+  if (report.parts_before == 0 && !report.made_before) {
     log::out("time       {:.2f} s ({}/s of text, {} workers)", report.seconds,
              format_bytes(static_cast<std::int64_t>(static_cast<double>(text) / seconds)), report.workers);
   }
@@ -80,9 +83,8 @@ void explain_holdout(const PrepareOptions& options) {
   if (options.holdout == 0) return;
   log::info(
       "--holdout takes whole documents by a hash of their text: a copy of one is never on the other side. "
-      "data.validation_fraction of a run takes windows out of data.train's tokens, where documents go across: set it "
-      "to "
-      "0 where the held-out documents are what is measured on");
+      "octet-evaluate --data PREFIX-holdout measures checkpoints on them; a run's own validation "
+      "(data.validation_fraction) is on windows out of data.train's tokens, where documents go across");
 }
 
 }  // namespace
@@ -100,8 +102,9 @@ int run_prepare(const std::vector<std::string>& arguments) {
        "how text becomes tokens: bytes, or the path of a tokenizer.json, a rank file (.tiktoken, Llama 3's "
        "tokenizer.model), a SentencePiece model or a folder with one")  //
       ("format", po::value(&format)->default_value("auto"),
-       "what files are: auto (by content and name), text, jsonl or parquet")                                          //
-      ("field", po::value(&options.field)->default_value(options.field), "key or column that holds a record's text")  //
+       "what files are: auto (by content and name), text, jsonl or parquet")  //
+      ("field", po::value(&options.field)->default_value(options.field),
+       "key or column that holds a record's text; meta.text is the key text in the object meta")  //
       ("split-documents", po::value(&split)->default_value("none"),
        "what a document of plain text is. none: a file; blank-lines: lines between blank lines")             //
       ("bos", po::bool_switch(&options.bos), "begin each document with the tokenizer's token for that")      //
@@ -125,7 +128,8 @@ int run_prepare(const std::vector<std::string>& arguments) {
        "input that is finished together; what an interruption may cost")                                           //
       ("workers", po::value(&options.workers)->default_value(0), "threads; 0: one for each core of this process")  //
       ("overwrite", po::bool_switch(&options.overwrite),
-       "replace files that exist, and parts that were made otherwise");
+       "replace files that exist, and parts that were made otherwise; without it files that the same command has made "
+       "stay as they are, which is no error");
   const auto values = parse_arguments(arguments, prepare_usage, described, "input", -1);
   if (!values) return 0;
   if (values->contains("bos-token")) options.tokenizer_options.bos = (*values)["bos-token"].as<std::string>();

@@ -18,25 +18,49 @@ struct FreeState {
   void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
 };
 
+/// How many documents have so many tokens. Almost all have few, and the long ones are no more than the tokens allow.
+class CountByLength {
+ public:
+  void add(std::int64_t tokens) {
+    if (tokens < static_cast<std::int64_t>(short_.size())) {
+      ++short_[static_cast<std::size_t>(tokens)];
+    } else {
+      ++long_[tokens];
+    }
+  }
+
+  /// From the shortest on, with each length that occurs.
+  template <typename See>
+  void each(const See& see) const {
+    for (std::size_t tokens = 0; tokens < short_.size(); ++tokens) {
+      if (short_[tokens] > 0) see(static_cast<std::int64_t>(tokens), short_[tokens]);
+    }
+    for (const auto& [tokens, documents] : long_) see(tokens, documents);
+  }
+
+ private:
+  std::vector<std::int64_t> short_ = std::vector<std::int64_t>(std::size_t{1} << 20);
+  std::map<std::int64_t, std::int64_t> long_{};
+};
+
 }  // namespace
 
 DocumentLengths document_lengths(const TokenFile& file) {
   DocumentLengths lengths;
-  std::vector<std::int64_t> all;
-  all.reserve(static_cast<std::size_t>(file.documents()));
+  if (file.documents() == 0) return lengths;
+  CountByLength count;
   for (const TokenPair& pair : file.pairs()) {
-    for (std::int64_t i = 0; i < pair.documents(); ++i) all.push_back(pair.document_tokens(i));
+    for (std::int64_t i = 0; i < pair.documents(); ++i) count.add(pair.document_tokens(i));
   }
-  if (all.empty()) return lengths;
-  for (const std::int64_t tokens : all) {
-    ++lengths.documents[static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(tokens)))];
-  }
-  const auto [least, most] = std::ranges::minmax(all);
-  lengths.least = least;
-  lengths.most = most;
-  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-  std::ranges::nth_element(all, middle);
-  lengths.median = *middle;
+  const std::int64_t middle = file.documents() / 2;
+  std::int64_t seen = 0;
+  count.each([&](std::int64_t tokens, std::int64_t documents) {
+    lengths.documents[static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(tokens)))] += documents;
+    if (seen == 0) lengths.least = tokens;
+    if (seen <= middle && middle < seen + documents) lengths.median = tokens;
+    lengths.most = tokens;
+    seen += documents;
+  });
   return lengths;
 }
 

@@ -47,6 +47,13 @@ bool begins_record(std::string_view beginning) {
   return next != std::string_view::npos && beginning[next] != '\n';
 }
 
+/// Whether the first line begins with an object and its first key, as hardly a text does.
+bool begins_with_key(std::string_view beginning) {
+  if (!begins_record(beginning)) return false;
+  const std::size_t brace = beginning.find('{');
+  return beginning[beginning.find_first_not_of(" \t\r", brace + 1)] == '"';
+}
+
 std::string beginning_of(ByteStream& stream) {
   std::string text(beginning_bytes, '\0');
   text.resize(stream.read(text));
@@ -142,6 +149,13 @@ FileFormat format_of_file(const std::string& path, std::optional<TextFormat> ask
   if (named.text == TextFormat::jsonl && begins_record(beginning)) {
     format.text = TextFormat::jsonl;  // a first line that is broken is dealt with as a later one is
     return format;
+  }
+  if (!named.text && content == TextFormat::text && begins_with_key(beginning)) {
+    throw usage_error(
+        "corpus",
+        "{}: it begins as JSONL does, but its first line is no JSON object, and its name does not say what "
+        "it is; expected --format jsonl or --format text",
+        path);
   }
   if (named.text && *named.text != *content) {
     throw disagree(path, name_of(*named.text), name_of(*content),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <set>
 #include <system_error>
 
 #include "src/base/files.h"
@@ -58,10 +59,10 @@ class Expansion {
     }
   }
 
-  std::vector<std::string> sorted() {
+  GlobMatches matches() {
     std::ranges::sort(found_);
     found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
-    return std::move(found_);
+    return {std::move(found_), {linked_.begin(), linked_.end()}};
   }
 
  private:
@@ -70,13 +71,18 @@ class Expansion {
     for (const fs::directory_entry& entry : entries_of(folder)) {
       std::error_code failed;
       const std::string name = entry.path().filename().string();
-      if (name.starts_with('.') || entry.is_symlink(failed) || !entry.is_directory(failed)) continue;
-      go_deep(folder / name, at);
+      if (name.starts_with('.') || !entry.is_directory(failed)) continue;
+      if (entry.is_symlink(failed)) {
+        linked_.insert((folder / name).string());
+      } else {
+        go_deep(folder / name, at);
+      }
     }
   }
 
   std::vector<std::string> names_;
   std::vector<std::string> found_;
+  std::set<std::string> linked_;
 };
 
 }  // namespace
@@ -85,10 +91,10 @@ bool is_glob(std::string_view path) {
   return path.find_first_of("*?[") != std::string_view::npos;
 }
 
-std::vector<std::string> expand_glob(const std::string& pattern) {
+GlobMatches expand_glob(const std::string& pattern) {
   Expansion expansion(names_of_path(pattern));
   expansion.go(pattern.starts_with('/') ? "/" : "", 0);
-  return expansion.sorted();
+  return expansion.matches();
 }
 
 }  // namespace octet

@@ -16,7 +16,8 @@ struct InputFile {
 struct InputFiles {
   std::vector<InputFile> files;
   std::int64_t bytes = 0;
-  /// What folders held and was left out: hidden files and folders, and what is no regular file (linked folders too).
+  /// What folders held and was left out: hidden files and folders, and what is no regular file (linked folders too,
+  /// also those that ** of a pattern met).
   std::vector<std::string> skipped;
 };
 
@@ -24,6 +25,7 @@ struct InputFiles {
 /// @LIST, a file with one such input a line, relative to where the program runs. A folder's files come recursively,
 /// sorted by path byte by byte, so that every machine gets the same order. Usage error for an input that does not exist
 /// or cannot be read, a pattern that nothing matches, a file that is given twice, and when there is no file at all.
+/// Linked folders that were left out are warned of: they may be half of a corpus.
 InputFiles find_input_files(const std::vector<std::string>& inputs);
 
 /// The file as it is now. Usage error where it cannot be read.

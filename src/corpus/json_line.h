@@ -7,7 +7,9 @@
 
 namespace octet {
 
-/// Takes one field's text out of lines that are JSON objects. It belongs to one thread.
+/// Takes one field's text out of lines that are JSON objects, also with the numbers of Python's JSON (python_json.h).
+/// The field is a key of the object, or a path such as "meta.text" to a key of an object in it. It belongs to one
+/// thread.
 class JsonLine {
  public:
   /// Bytes behind a line's end that must be readable.
@@ -20,7 +22,7 @@ class JsonLine {
 
   enum class Result {
     text,      ///< text() has the field's
-    broken,    ///< why() says what was expected
+    broken,    ///< why() says what was expected; so is an object that has the key twice
     bad_utf8,  ///< the line is not UTF-8, or an escape in it is half of a surrogate pair; mend_json has the remedy
   };
   /// Reads a line without its end. What text() and why() return lasts until the next call.
@@ -36,7 +38,7 @@ class JsonLine {
   std::string why_;
 };
 
-/// Says whether a text is one whole JSON object.
+/// Says whether a text is one whole JSON object, also with the numbers of Python's JSON (python_json.h).
 bool is_json_object(std::string_view text);
 
 }  // namespace octet

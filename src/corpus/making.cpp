@@ -2,6 +2,10 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
 #include "src/base/files.h"
 #include "src/base/json_reader.h"
 
@@ -18,6 +22,24 @@ std::string text_of_input(const InputFiles& input) {
     hash = XXH3_64bits_withSeed(text.data(), text.size(), hash);
   }
   return fmt::format("{} files of {} bytes ({:016x} of paths, sizes and times)", input.files.size(), input.bytes, hash);
+}
+
+/// What decides how the input is cut into shares.
+std::string text_of_cut(const InputFiles& input) {
+  std::uint64_t hash = 0;
+  for (const InputFile& file : input.files) {
+    const std::string name = std::filesystem::path(file.path).filename().string();
+    const std::string text = fmt::format("{}\n{}\n", name, file.bytes);
+    hash = XXH3_64bits_withSeed(text.data(), text.size(), hash);
+  }
+  return fmt::format("{} files of {} bytes ({:016x} of names and sizes)", input.files.size(), input.bytes, hash);
+}
+
+/// -1 for what is none: anybody may have edited the file.
+std::int64_t number_of(const std::string& text) {
+  std::int64_t number = -1;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
 }
 
 }  // namespace
@@ -39,6 +61,30 @@ Making making_of(const PrepareOptions& options, const InputFiles& input, const T
           {"--holdout", fmt::format("{}", options.holdout)},
           {"--part", fmt::format("{}/{}", options.part.share + 1, options.part.shares)},
           {"--part-size", std::to_string(options.part_bytes)}};
+}
+
+DataOrigin origin_of(const Making& making, const PrepareOptions& options, const InputFiles& input) {
+  DataOrigin origin{.making = making, .bos = options.bos, .eos = options.eos};
+  // How a whole is cut into parts that are joined does not matter.
+  if (options.part.shares == 1) origin.making.erase("--part-size");
+  const std::string all = nlohmann::json(origin.making).dump();
+  origin.command = XXH3_64bits(all.data(), all.size());
+  origin.making["--input"] = text_of_cut(input);
+  origin.making["--part"] = fmt::format("of {}", options.part.shares);
+  for (const char* name : {"--bad-utf8", "--max-document"}) origin.making.erase(name);
+  return origin;
+}
+
+bool can_go_on(const Making& before, const Making& now) {
+  if (before.size() != now.size()) return false;
+  return std::ranges::all_of(now, [&](const auto& option) {
+    const auto& [name, value] = option;
+    const auto old = before.find(name);
+    if (old == before.end()) return false;
+    if (old->second == value) return true;
+    if (name == "--bad-utf8") return old->second == name_of(BadUtf8::refuse) && value == name_of(BadUtf8::replace);
+    return name == "--max-document" && number_of(old->second) > 0 && number_of(old->second) <= number_of(value);
+  });
 }
 
 std::optional<Making> read_making(const std::string& path) {

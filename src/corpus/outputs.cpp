@@ -27,16 +27,6 @@ Outputs outputs_of(const std::string& prefix, const Share& share, bool holdout) 
   return {prefix + suffix, holdout ? prefix + "-holdout" + suffix : ""};
 }
 
-void refuse_existing(const Outputs& outputs) {
-  for (const std::string& prefix : {outputs.kept, outputs.held_out}) {
-    if (prefix.empty()) continue;
-    for (const std::string& path : token_file_paths(prefix)) {
-      std::error_code failed;  // of a path that leads nowhere, which whoever writes there finds too
-      if (fs::exists(path, failed)) throw usage_error("corpus", "{} exists; --overwrite replaces it", path);
-    }
-  }
-}
-
 void refuse_inputs_in(const std::string& parts, const InputFiles& input) {
   std::error_code failed;
   const std::string folder = fs::weakly_canonical(parts, failed).string();
@@ -95,9 +85,11 @@ TokenizerIdentity identity_of(const TokenizerInfo& info) {
   return identity;
 }
 
-void write_facts(const std::string& prefix, const TokenCounts& counts, const TokenizerIdentity& tokenizer) {
+void write_facts(const std::string& prefix, const TokenCounts& counts, const TokenizerIdentity& tokenizer,
+                 const DataOrigin& origin) {
   const std::string path = data_facts_path(prefix);
-  const DataFacts facts{.range = counts.range, .tokenizer = tokenizer, .text_bytes = counts.text_bytes};
+  DataFacts facts{.range = counts.range, .tokenizer = tokenizer, .text_bytes = counts.text_bytes, .origin = origin};
+  if (counts.sum) facts.content = counts.sum->value();
   remove_replacements(path);  // of a process that was killed
   if (write_data_facts(path, TokenFile(prefix), facts)) return;
   log::warning("{}: cannot be written: {}; whoever opens the data will scan them", path, std::strerror(errno));
@@ -112,6 +104,7 @@ std::string copy_tokenizer(const std::string& prefix, const TokenizerInfo& info)
     throw usage_error("corpus", "{} has changed since its tokens were made", info.path);
   }
   remove_replacements(path);
+  if (read_text_file(path) == text) return path;
   if (!replace_file(path, text)) throw not_written("corpus", path);
   return path;
 }

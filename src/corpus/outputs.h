@@ -6,6 +6,7 @@
 #include "src/corpus/input_files.h"
 #include "src/corpus/part_counts.h"
 #include "src/corpus/part_plan.h"
+#include "src/data/data_origin.h"
 #include "src/data/tokenizer_identity.h"
 #include "src/tokenizer/tokenizer.h"
 
@@ -20,9 +21,6 @@ struct Outputs {
 /// PREFIX and, with a holdout, PREFIX-holdout; of a share of several -00001-of-00004 comes behind.
 Outputs outputs_of(const std::string& prefix, const Share& share, bool holdout);
 
-/// Usage error where one of the outputs is there.
-void refuse_existing(const Outputs& outputs);
-
 /// Usage error where a file of the input lies in the folder in which the parts of the output are made.
 void refuse_inputs_in(const std::string& parts, const InputFiles& input);
 
@@ -34,7 +32,8 @@ void refuse_inputs_as_outputs(const Outputs& outputs, TokenizerKind tokenizer, c
 TokenizerIdentity identity_of(const TokenizerInfo& info);
 
 /// Writes PREFIX.data.json of tokens that are there. What cannot be written is a warning: whoever opens the data scans.
-void write_facts(const std::string& prefix, const TokenCounts& counts, const TokenizerIdentity& tokenizer);
+void write_facts(const std::string& prefix, const TokenCounts& counts, const TokenizerIdentity& tokenizer,
+                 const DataOrigin& origin);
 
 /// Copies the tokenizer's file beside the tokens and says its path; empty for a tokenizer without a file. Usage error
 /// where it cannot be read or written, or is no longer the one that made the tokens.

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "src/data/token_range.h"
+#include "src/data/token_sum.h"
 
 namespace octet {
 
@@ -12,6 +14,8 @@ struct TokenCounts {
   std::int64_t tokens = 0;  ///< with those that begin and end documents
   std::int64_t text_bytes = 0;
   TokenRange range{};  ///< of their ids
+  /// Of their ids; nothing where a part is in it that a version made which did not keep it.
+  std::optional<TokenSum> sum = TokenSum();
 
   /// What comes behind it.
   void add(const TokenCounts& other) {
@@ -21,6 +25,8 @@ struct TokenCounts {
       behind.largest.position += tokens;
       range.merge(behind);
     }
+    if (!other.sum) sum.reset();
+    if (sum) sum->add(*other.sum);
     documents += other.documents;
     tokens += other.tokens;
     text_bytes += other.text_bytes;

@@ -10,6 +10,7 @@
 #include "src/base/json_reader.h"
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
+#include "src/data/hex_text.h"
 
 namespace octet {
 namespace fs = std::filesystem;
@@ -20,11 +21,13 @@ nlohmann::ordered_json json_of(const TokenAt& token) {
 }
 
 nlohmann::ordered_json json_of(const TokenCounts& counts) {
-  return {{"documents", counts.documents},
-          {"tokens", counts.tokens},
-          {"text_bytes", counts.text_bytes},
-          {"smallest", json_of(counts.range.smallest)},
-          {"largest", json_of(counts.range.largest)}};
+  nlohmann::ordered_json json = {{"documents", counts.documents},
+                                 {"tokens", counts.tokens},
+                                 {"text_bytes", counts.text_bytes},
+                                 {"smallest", json_of(counts.range.smallest)},
+                                 {"largest", json_of(counts.range.largest)}};
+  if (counts.sum) json["content"] = hex_text(counts.sum->value());
+  return json;
 }
 
 TokenAt token_at(const JsonReader& json) {
@@ -32,10 +35,13 @@ TokenAt token_at(const JsonReader& json) {
 }
 
 TokenCounts token_counts(const JsonReader& json) {
-  return {.documents = json.integer("documents", 0),
-          .tokens = json.integer("tokens", 0),
-          .text_bytes = json.integer("text_bytes", 0),
-          .range = {.smallest = token_at(json.at("smallest")), .largest = token_at(json.at("largest"))}};
+  TokenCounts counts{.documents = json.integer("documents", 0),
+                     .tokens = json.integer("tokens", 0),
+                     .text_bytes = json.integer("text_bytes", 0),
+                     .range = {.smallest = token_at(json.at("smallest")), .largest = token_at(json.at("largest"))},
+                     .sum = std::nullopt};
+  if (json.contains("content")) counts.sum = TokenSum(hex_of(json.at("content")), counts.tokens);
+  return counts;
 }
 
 /// What differs, for a message.
@@ -50,10 +56,18 @@ std::string differences(const Making& before, const Making& now) {
   return text.empty() ? "another version of octet wrote it" : text;
 }
 
-void write_counts(const std::string& path, const PartCounts& counts) {
-  const nlohmann::ordered_json json = {{"kept", json_of(counts.kept)},      {"held_out", json_of(counts.held_out)},
-                                       {"empty_files", counts.empty_files}, {"empty_documents", counts.empty_documents},
-                                       {"broken", counts.broken},           {"replaced", counts.replaced}};
+/// Whether only the input has changed, but for what a run may go on with anyway.
+bool is_of_other_input(Making before, const Making& now) {
+  if (const auto input = now.find("--input"); input != now.end()) before["--input"] = input->second;
+  return can_go_on(before, now);
+}
+
+/// `input`: what a part is made of; the whole has none.
+void write_counts(const std::string& path, const PartCounts& counts, const std::string& input = "") {
+  nlohmann::ordered_json json = {{"kept", json_of(counts.kept)},      {"held_out", json_of(counts.held_out)},
+                                 {"empty_files", counts.empty_files}, {"empty_documents", counts.empty_documents},
+                                 {"broken", counts.broken},           {"replaced", counts.replaced}};
+  if (!input.empty()) json["input"] = input;
   if (!replace_file(path, json.dump() + "\n")) throw not_written("corpus", path);
 }
 
@@ -62,20 +76,28 @@ void write_counts(const std::string& path, const PartCounts& counts) {
 bool PartFolder::is_begun(const std::string& prefix, const Making& making) {
   const auto files = PartFiles::find(path_of(prefix));
   const auto begun = files ? files->making() : std::nullopt;
-  return begun && *begun == making;
+  return begun && can_go_on(*begun, making);
 }
 
-PartFolder::PartFolder(const std::string& prefix, const Making& making, bool overwrite)
+PartFolder::PartFolder(const std::string& prefix, const Making& making, bool overwrite,
+                       const std::vector<InputPart>& plan)
     : PartFolder(path_of(prefix), PartFiles::make(path_of(prefix))) {
+  for (const InputPart& part : plan) inputs_.push_back(text_of_input(part));
   const std::optional<Making> before = files_.making();
   if (before && *before == making) return;
-  if (before && !overwrite) {
+  const bool same_parts = before && can_go_on(*before, making);
+  const bool goes_on = same_parts || (before && is_of_other_input(*before, making) && keep_unchanged());
+  if (before && !goes_on && !overwrite) {
     throw usage_error("corpus", "{} has parts of a run that was made otherwise ({}); --overwrite begins anew", path_,
                       differences(*before, making));
   }
   // There is always one, and on the disk before any part is: without it the folder might be anybody's.
-  const std::vector<std::string> stay = files_.remove_files({"making.json"});
-  if (!stay.empty()) throw not_written("corpus", path_ + "/" + stay.front());
+  if (goes_on) {
+    log::info("{}: goes on with the parts that are as they would be made now ({})", path_,
+              differences(*before, making));
+  } else if (const auto stay = files_.remove_files({"making.json"}); !stay.empty()) {
+    throw not_written("corpus", path_ + "/" + stay.front());
+  }
   const std::string file = path_ + "/making.json";
   if (!replace_file_durably(file, nlohmann::json(making).dump(1) + "\n")) throw not_written("corpus", file);
 }
@@ -107,6 +129,52 @@ std::optional<PartCounts> PartFolder::finished(std::size_t part) const {
   return read(prefix_of(part) + ".json");
 }
 
+/// Takes away what the parts have that are not to be made of what they were. False, with nothing taken away, where no
+/// part would be left, and where all of them are joined, so that some may stand at PREFIX alone.
+bool PartFolder::keep_unchanged() const {
+  if (fs::exists(path_ + "/joined.json")) return false;
+  std::set<std::string> stay = unchanged_files();
+  if (stay.empty()) return false;
+  stay.insert("making.json");
+  if (const auto left = files_.remove_files(stay); !left.empty()) {
+    throw not_written("corpus", path_ + "/" + left.front());
+  }
+  return true;
+}
+
+/// Names of what the parts have that are as they would be made now. What was taken over already lies behind the parts
+/// before it, so that behind one that has changed only what is still in this folder can stay.
+std::set<std::string> PartFolder::unchanged_files() const {
+  std::set<std::string> names;
+  bool all_before = true;
+  for (std::size_t part = 0; part < inputs_.size(); ++part) {
+    const bool stays = is_unchanged(part) && (all_before || !is_taken(part));
+    all_before = all_before && stays;
+    if (!stays) continue;
+    const std::string name = fs::path(prefix_of(part)).filename().string();
+    for (const char* const suffix : {".bin", ".idx", ".json", "-holdout.bin", "-holdout.idx"}) {
+      names.insert(name + suffix);
+    }
+  }
+  return names;
+}
+
+bool PartFolder::is_unchanged(std::size_t part) const {
+  const std::string path = prefix_of(part) + ".json";
+  const std::optional<std::string> text = finished(part) ? read_text_file(path) : std::nullopt;
+  if (!text) return false;
+  const nlohmann::json parsed = parse_json(*text, "corpus", path, "what a part has");
+  const JsonReader json(parsed, "corpus", path);
+  return json.contains("input") && json.at("input").is_text() && json.at("input").text() == inputs_[part];
+}
+
+bool PartFolder::is_taken(std::size_t part) const {
+  const auto taken = [](const std::string& prefix) {
+    return fs::exists(prefix + ".idx") && !fs::exists(prefix + ".bin");
+  };
+  return taken(prefix_of(part)) || taken(holdout_of(part));
+}
+
 std::optional<PartCounts> PartFolder::joined() const {
   return read(path_ + "/joined.json");
 }
@@ -130,7 +198,7 @@ std::optional<PartCounts> PartFolder::read(const std::string& path) const {
 }
 
 void PartFolder::set_finished(std::size_t part, const PartCounts& counts) const {
-  write_counts(prefix_of(part) + ".json", counts);
+  write_counts(prefix_of(part) + ".json", counts, part < inputs_.size() ? inputs_[part] : "");
 }
 
 void PartFolder::set_joined(const PartCounts& counts) const {

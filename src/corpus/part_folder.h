@@ -2,11 +2,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "src/corpus/making.h"
 #include "src/corpus/part_counts.h"
 #include "src/corpus/part_files.h"
+#include "src/corpus/part_plan.h"
 
 namespace octet {
 
@@ -16,10 +19,12 @@ namespace octet {
 /// interrupted leaves it, and the next one goes on. What else lies in it is not touched.
 class PartFolder {
  public:
-  /// Makes the folder, or goes on with the one that is there. Usage error where that was begun with other options
-  /// (they are named), unless `overwrite` says to begin anew, where another process works on it, and where something
-  /// has the name that is not known to be of `octet prepare` (part_files.h).
-  PartFolder(const std::string& prefix, const Making& making, bool overwrite);
+  /// Makes the folder, or goes on with the one that is there (making.h: can_go_on), whose making.json becomes this
+  /// making. Where only the input has changed, it goes on with those of the `plan`'s parts that were finished from what
+  /// they are to be made of now, if there is one and the whole is not joined yet; the others go. Usage error where
+  /// that was begun with other options (they are named), unless `overwrite` says to begin anew, where another process
+  /// works on it, and where something has the name that is not known to be of `octet prepare` (part_files.h).
+  PartFolder(const std::string& prefix, const Making& making, bool overwrite, const std::vector<InputPart>& plan = {});
   /// The folder that an earlier run has left, whatever it made; nothing where there is none. Usage errors as above.
   static std::optional<PartFolder> left(const std::string& prefix);
 
@@ -36,16 +41,21 @@ class PartFolder {
   /// Removes what `octet prepare` wrote there, and the folder where nothing else is in it.
   void remove();
 
-  /// Whether a run of the same making has begun: what stands at PREFIX may be its own.
+  /// Whether a run has begun that goes on as this making: what stands at PREFIX may be its own.
   static bool is_begun(const std::string& prefix, const Making& making);
   static std::string path_of(const std::string& prefix) { return prefix + ".parts"; }
 
  private:
   PartFolder(std::string path, PartFiles files);
   std::optional<PartCounts> read(const std::string& path) const;
+  bool keep_unchanged() const;
+  std::set<std::string> unchanged_files() const;
+  bool is_unchanged(std::size_t part) const;
+  bool is_taken(std::size_t part) const;
 
   std::string path_;
   PartFiles files_;
+  std::vector<std::string> inputs_{};  ///< what each part is made of (part_plan.h: text_of_input)
 };
 
 }  // namespace octet

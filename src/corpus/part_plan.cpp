@@ -1,19 +1,31 @@
 #include "src/corpus/part_plan.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
-#include <set>
+#include <optional>
 
 #include "src/base/options/text.h"
 
 namespace octet {
 namespace {
 
-void add_units(const InputFile& file, const FileFormat& format, std::int64_t part_bytes, std::vector<Unit>& units) {
-  const bool can_be_cut = format.text == TextFormat::jsonl && format.packing == Packing::none;
-  const std::int64_t step = can_be_cut ? part_bytes : std::max<std::int64_t>(file.bytes, 1);
+/// Whether a file is a plain one of lines, that can be cut: of most files the name says it, and their content is looked
+/// at by whoever has the share that they are in. Only what is too large for a part is asked for.
+bool can_be_cut(const InputFile& file, std::optional<TextFormat> asked) {
+  const NamedFormat named = format_by_name(file.path);
+  if (named.packing.value_or(Packing::none) != Packing::none) return false;
+  if (asked && asked != TextFormat::jsonl) return false;
+  if (named.text) return asked || named.text == TextFormat::jsonl;
+  return format_of_file(file.path, asked) == FileFormat{TextFormat::jsonl, Packing::none};
+}
+
+/// The units of a file, whose format is not known yet.
+void add_units(const InputFile& file, bool is_cut, std::int64_t part_bytes, std::vector<Unit>& units) {
+  const std::int64_t step = is_cut ? part_bytes : std::max<std::int64_t>(file.bytes, 1);
   std::int64_t begin = 0;
   do {
-    units.push_back({file.path, begin, std::min(begin + step, file.bytes), format, file.bytes, file.changed});
+    units.push_back({file.path, begin, std::min(begin + step, file.bytes), {}, file.bytes, file.changed});
     begin += step;
   } while (begin < file.bytes);
 }
@@ -33,6 +45,16 @@ std::vector<Unit> units_of_share(const std::vector<Unit>& units, std::int64_t by
 
 }  // namespace
 
+std::string text_of_input(const InputPart& part) {
+  std::uint64_t hash = 0;
+  for (const Unit& unit : part.units) {
+    const std::string text = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", unit.path, unit.begin, unit.end, unit.file_bytes,
+                                         unit.changed, text_of(unit.format));
+    hash = XXH3_64bits_withSeed(text.data(), text.size(), hash);
+  }
+  return fmt::format("{:016x}", hash);
+}
+
 Error no_text(const std::vector<std::string>& inputs, std::int64_t files) {
   return usage_error("corpus", "{}: no text is in {}", joined(inputs),
                      files == 1 ? "the file" : fmt::format("any of the {} files", files));
@@ -41,18 +63,26 @@ Error no_text(const std::vector<std::string>& inputs, std::int64_t files) {
 InputPlan plan_input(const InputFiles& input, std::optional<TextFormat> format, std::int64_t part_bytes,
                      const Share& share) {
   std::vector<Unit> units;
-  for (const InputFile& file : input.files) add_units(file, format_of_file(file.path, format), part_bytes, units);
+  for (const InputFile& file : input.files) {
+    add_units(file, file.bytes > part_bytes && can_be_cut(file, format), part_bytes, units);
+  }
   InputPlan plan;
-  std::set<std::string> seen;
+  FileFormat format_of_last;
+  std::string last;
   for (Unit& unit : units_of_share(units, input.bytes, share)) {
     const std::int64_t bytes = unit.end - unit.begin;
-    if (seen.insert(unit.path).second) ++plan.formats[text_of(unit.format)];
+    if (plan.files == 0 || unit.path != last) {  // a file's units follow one another
+      last = unit.path;
+      format_of_last = format_of_file(unit.path, format);
+      ++plan.formats[text_of(format_of_last)];
+      ++plan.files;
+    }
+    unit.format = format_of_last;
     if (plan.parts.empty() || plan.parts.back().bytes + bytes > part_bytes) plan.parts.emplace_back();
     plan.parts.back().bytes += bytes;
     plan.parts.back().units.push_back(std::move(unit));
     plan.bytes += bytes;
   }
-  plan.files = static_cast<std::int64_t>(seen.size());
   return plan;
 }
 

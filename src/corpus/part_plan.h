@@ -18,6 +18,9 @@ struct InputPart {
   std::int64_t bytes = 0;  ///< on the disk
 };
 
+/// Tells parts of other input apart: a hash of its units, with their files' sizes and times, as text.
+std::string text_of_input(const InputPart& part);
+
 /// How the input is cut, which depends on the input alone.
 struct InputPlan {
   std::vector<InputPart> parts{};
@@ -34,9 +37,11 @@ struct Share {
   std::int64_t share = 0, shares = 1;
 };
 
-/// Looks at the beginning of each file and cuts the input into parts of about part_bytes: small files together, a plain
-/// file of lines in pieces, any other large file alone. Of these units the share gets those whose middle is in its
-/// share of all bytes.
+/// Cuts the input into parts of about part_bytes: small files together, a plain file of lines in pieces, any other
+/// large file alone. Of these units the share gets those whose middle is in its share of all bytes. Looks at the
+/// beginning of each file of the share, and of any other only where it is larger than a part and its name does not say
+/// what it is: a share of many does not read the others' files. Usage errors as of format_of_file, for the files that
+/// are looked at.
 InputPlan plan_input(const InputFiles& input, std::optional<TextFormat> format, std::int64_t part_bytes,
                      const Share& share);
 

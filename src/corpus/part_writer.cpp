@@ -100,6 +100,7 @@ PartCounts PartWriter::finish() {
     counts.tokens = writer.tokens();
     writer.finish();
     counts.range = writer.range();
+    counts.sum = writer.sum();
   };
   if (held_out_) close(*held_out_, counts_.held_out);
   close(kept_, counts_.kept);

@@ -13,6 +13,7 @@
 #include "src/base/progress.h"
 #include "src/base/seconds_since.h"
 #include "src/base/utf8_piece.h"
+#include "src/corpus/existing_outputs.h"
 #include "src/corpus/making.h"
 #include "src/corpus/outputs.h"
 #include "src/corpus/part_folder.h"
@@ -73,20 +74,42 @@ class Preparation {
     report_.input_bytes = plan_.bytes;
     report_.workers = options_.workers;
     const Making making = making_of(options_, input, identity_);
-    if (!options_.overwrite && !PartFolder::is_begun(outputs_.kept, making)) refuse_existing(outputs_);
+    origin_ = origin_of(making, options_, input);
+    refuse_pair_beside_parts(options_.output, options_.part, options_.holdout > 0);
+    if (!options_.overwrite && !PartFolder::is_begun(outputs_.kept, making)) {
+      if (is_made(outputs_, origin_.command)) return made_before();
+      refuse_existing(outputs_, origin_.command);
+    }
+    if (options_.holdout == 0) refuse_old_holdout(options_.output, options_.part);
     if (plan_.parts.size() > 1) {
       make_in_parts(making);
     } else {
       make_at_once();
       copy_tokenizers();
     }
+    return finished_report();
+  }
+
+ private:
+  /// By the same command: as of an array job whose task is given again. Of the text only what the tokens tell is said.
+  PrepareReport made_before() {
+    log::info("{} is made already, by the same command from the same input; --overwrite makes it anew", outputs_.kept);
+    copy_tokenizers();  // which come last
+    auto left = PartFolder::left(outputs_.kept);
+    if (left && !left->has_parts()) left->remove();
+    report_.made_before = true;
+    report_.counts.kept = counts_of(outputs_.kept);
+    if (!outputs_.held_out.empty()) report_.counts.held_out = counts_of(outputs_.held_out);
+    return finished_report();
+  }
+
+  PrepareReport finished_report() {
     for (const std::string& prefix : {outputs_.kept, outputs_.held_out}) {
       if (!prefix.empty()) name_files(prefix);
     }
     return std::move(report_);
   }
 
- private:
   void say_what_comes(const InputFiles& input) const {
     for (const auto& [format, files] : plan_.formats) log::info("{}: {} file{}", format, files, files == 1 ? "" : "s");
     if (!input.skipped.empty()) {
@@ -120,7 +143,7 @@ class Preparation {
     return {.prefix = outputs.kept,
             .holdout = outputs.held_out,
             .type = token_type_for(identity_.vocab_size),
-            .options = {.overwrite = overwrite, .tokenizer = identity_}};
+            .options = {.overwrite = overwrite, .tokenizer = identity_, .origin = origin_}};
   }
 
   /// Without a folder of parts: it would cost more than it can save.
@@ -130,8 +153,8 @@ class Preparation {
       throw usage_error("corpus", "{} has parts of another run; --overwrite removes it",
                         PartFolder::path_of(outputs_.kept));
     }
-    plan_.parts.resize(1);  // an empty share of the input gives an empty pair
-    PartWriter::Files pair = files(outputs_, options_.overwrite);
+    plan_.parts.resize(1);                           // an empty share of the input gives an empty pair
+    PartWriter::Files pair = files(outputs_, true);  // what is there was looked at
     pair.may_be_empty = options_.part.shares > 1;
     pair.inputs = options_.inputs;
     auto writer = std::make_unique<PartWriter>(plan_.parts[0], pair, broken_);
@@ -145,7 +168,7 @@ class Preparation {
   }
 
   void make_in_parts(const Making& making) {
-    PartFolder folder(outputs_.kept, making, options_.overwrite);
+    PartFolder folder(outputs_.kept, making, options_.overwrite, plan_.parts);
     report_.parts = static_cast<std::int64_t>(plan_.parts.size());
     if (const auto joined = folder.joined()) {
       report_.counts = *joined;
@@ -185,8 +208,8 @@ class Preparation {
     for (const auto& counts : done) report_.counts.add(*counts);
     refuse_no_text();
     joiner.finish();
-    if (!outputs_.held_out.empty()) write_facts(outputs_.held_out, report_.counts.held_out, identity_);
-    write_facts(outputs_.kept, report_.counts.kept, identity_);
+    if (!outputs_.held_out.empty()) write_facts(outputs_.held_out, report_.counts.held_out, identity_, origin_);
+    write_facts(outputs_.kept, report_.counts.kept, identity_, origin_);
   }
 
   /// Held-out documents first, as they get their names first.
@@ -222,6 +245,7 @@ class Preparation {
   std::unique_ptr<const Tokenizer> tokenizer_;
   TokenizerIdentity identity_;
   Outputs outputs_;
+  DataOrigin origin_{};
   BrokenRecords broken_;
   InputPlan plan_{};
   PrepareReport report_{};

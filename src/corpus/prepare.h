@@ -16,6 +16,7 @@ struct PrepareReport {
   std::int64_t skipped = 0;                  ///< hidden files and what is no regular file
   std::int64_t input_bytes = 0;              ///< of the files on the disk
   std::int64_t parts = 0, parts_before = 0;  ///< and how many of them a run before had finished
+  bool made_before = false;                  ///< all of it, by the same command: nothing was read or written
   PartCounts counts{};
   int workers = 0;
   double seconds = 0;
@@ -27,7 +28,9 @@ struct PrepareReport {
 /// Tokenizes texts into a token file pair, in memory that does not grow with the texts (but for 12 bytes a document),
 /// with progress on standard error. The files are the same for any number of workers. Input above part_bytes is made in
 /// parts (part_folder.h), which a later call with the same options takes over when this one is interrupted or throws;
-/// other than these, a call that throws leaves nothing new, and what looks like a pair is a whole one.
+/// other than these, a call that throws leaves nothing new, and what looks like a pair is a whole one. Where a
+/// call of the same command has made the outputs from the same input, nothing is done, and what one has begun that was
+/// killed is made anew.
 /// Usage errors: no input, unreadable or broken input, text that the tokenizer refuses and records without a text (with
 /// file and place), no text at all, an output that exists or cannot be written.
 PrepareReport prepare(const PrepareOptions& options);

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "src/data/data_origin.h"
 #include "src/data/token_file.h"
 #include "src/data/token_range.h"
 #include "src/data/tokenizer_identity.h"
@@ -11,25 +13,55 @@
 namespace octet {
 
 // What is known of token data stands beside them in PREFIX.data.json, with the fingerprint of what it is of: the range
-// of their ids, and where `octet prepare` made them, the tokenizer and how much text they stand for. For data that came
-// from elsewhere `octet inspect --remember` writes it. A run that scans its data keeps such a file in its own directory
-// (src/train/start/token_ranges.h).
+// of their ids, and where `octet prepare` made them, the tokenizer, how much text they stand for, how they were made
+// and the sum of all ids. For data that came from elsewhere `octet inspect --remember` writes it. A run that scans its
+// data keeps such a file in its own directory (src/train/start/token_ranges.h). A field that an older file does not
+// have is compared with nothing.
+
+/// Tokens [begin, end) of a token file.
+struct TokenInterval {
+  std::int64_t begin = 0, end = 0;
+
+  bool operator==(const TokenInterval&) const = default;
+};
 
 struct DataFacts {
   TokenRange range{};
   std::optional<TokenizerIdentity> tokenizer{};
-  std::optional<std::int64_t> text_bytes{};  ///< of the text that the tokens stand for; control tokens stand for none
+  /// Of the text that the tokens stand for; control tokens stand for none. Where some of several parts do not say it,
+  /// reckoned from the others' mean.
+  std::optional<std::int64_t> text_bytes{};
+  std::optional<DataOrigin> origin{};
+  std::optional<std::uint64_t> content{};  ///< TokenSum::value() of all ids
+  /// The parts that say nothing, of which `range` does not tell.
+  std::vector<TokenInterval> unknown{};
 
   bool operator==(const DataFacts&) const = default;
 };
 
 /// PREFIX.data.json.
 std::string data_facts_path(const std::string& prefix);
-/// The text of a side file.
+/// The text of a side file. What is unknown has no place there.
 std::string data_facts_json(const TokenFile& file, const DataFacts& facts);
+std::string data_facts_json(std::uint64_t fingerprint, std::int64_t tokens, const DataFacts& facts);
+
 /// What the side file at `path` says; nothing where there is none, or where it is of other data or damaged (with a line
-/// in the log that says so).
+/// in the log that says so). Where the file is of several parts and the path PREFIX.data.json, their own side files are
+/// read in any case, and a part that has none is warned of; PREFIX.data.json then says the range alone. Usage error
+/// where parts do not belong together: of two tokenizers, or made with other options or of another input.
 std::optional<DataFacts> read_data_facts(const std::string& path, const TokenFile& file);
+/// What the side file of one pair says of it, likewise.
+std::optional<DataFacts> read_data_facts(const TokenPair& pair);
+
+/// What a side file says it is of; the data are not looked at.
+struct DataRecord {
+  std::uint64_t fingerprint = 0;
+  std::int64_t tokens = 0;
+  std::optional<DataOrigin> origin{};
+};
+/// Nothing where there is none, or where it cannot be understood.
+std::optional<DataRecord> read_data_record(const std::string& path);
+
 /// Writes the side file, by replace_file; false, with errno, where that cannot be.
 [[nodiscard]] bool write_data_facts(const std::string& path, const TokenFile& file, const DataFacts& facts);
 

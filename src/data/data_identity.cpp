@@ -16,12 +16,45 @@ Error refused(const std::string& text) {
   return {ExitCode::usage, fmt::format("[data] data.train: {} {}", text, and_read), true};
 }
 
+/// Compares whether documents begin and end with a token. What older side files do not say goes with anything.
+class EndsOfDocuments {
+ public:
+  void add(const std::string& path, const DataFacts& facts) {
+    if (!facts.origin) return;
+    if (!first_) {
+      first_ = facts;
+      path_ = path;
+    }
+    const DataOrigin &a = *first_->origin, &b = *facts.origin;
+    if (a.bos != b.bos) throw differ("begin", path, facts, a.bos, b.bos, &TokenizerIdentity::bos);
+    if (a.eos != b.eos) throw differ("end", path, facts, a.eos, b.eos, &TokenizerIdentity::eos);
+  }
+
+ private:
+  using Id = std::optional<std::int64_t> TokenizerIdentity::*;
+
+  Error differ(const char* what, const std::string& path, const DataFacts& facts, bool had, bool has, Id id) const {
+    return refused(fmt::format(
+        "the documents of {} {} with {}, those of {} with {}; a run reads documents of one form: `octet prepare` with "
+        "the same --bos and --eos or --no-eos makes one of them anew",
+        path_, what, text_of_end(*first_, had, id), path, text_of_end(facts, has, id)));
+  }
+  static std::string text_of_end(const DataFacts& facts, bool is_there, Id id) {
+    if (!is_there) return "no token";
+    return facts.tokenizer ? token_text(*facts.tokenizer, *facts.tokenizer.*id) : "the tokenizer's token for that";
+  }
+
+  std::optional<DataFacts> first_{};
+  std::string path_{};
+};
+
 }  // namespace
 
 DataIdentity identify(std::span<const TokenFile> files, std::span<const std::optional<DataFacts>> facts,
                       std::int64_t vocab_size) {
   DataIdentity identity;
   std::string first;
+  EndsOfDocuments ends;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::string path = files[i].bin_path();
     const bool has_text = facts[i] && facts[i]->text_bytes && files[i].tokens() > 0;
@@ -44,15 +77,17 @@ DataIdentity identify(std::span<const TokenFile> files, std::span<const std::opt
       throw refused(fmt::format("{} was made with the tokenizer {}, and {} with {}; a run reads data of one tokenizer",
                                 first, text_of(*identity.tokenizer), path, text_of(tokenizer)));
     } else if (!identity.tokenizer->eos) {
-      if (!tokenizer.eos) continue;
-      identity.tokenizer = tokenizer;
-      first = path;
+      if (tokenizer.eos) {
+        identity.tokenizer = tokenizer;
+        first = path;
+      }
     } else if (tokenizer.eos && *tokenizer.eos != *identity.tokenizer->eos) {
       throw refused(fmt::format(
           "the documents of {} end with {}, those of {} with {}; a run reads data of one end: `octet prepare "
           "--eos-token` with the same token makes one of them anew",
           first, token_text(*identity.tokenizer, identity.tokenizer->eos), path, token_text(tokenizer, tokenizer.eos)));
     }
+    ends.add(path, *facts[i]);
   }
   return identity;
 }

@@ -19,8 +19,9 @@ struct DataIdentity {
 };
 
 /// `facts`: of each file, what its side file says. Usage error, the same wherever it is asked, for data of two
-/// tokenizers, for documents that end with two tokens, and for a tokenizer of more ids than the model's vocabulary has;
-/// of bytes the ids that are there count alone (expect_in_vocabulary).
+/// tokenizers, for documents that end with two tokens, or that begin or end with a token in some and not in others, and
+/// for a tokenizer of more ids than the model's vocabulary has; of bytes the ids that are there count alone
+/// (expect_in_vocabulary).
 DataIdentity identify(std::span<const TokenFile> files, std::span<const std::optional<DataFacts>> facts,
                       std::int64_t vocab_size);
 

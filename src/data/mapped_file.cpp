@@ -14,31 +14,26 @@
 #include "src/base/read_file.h"
 
 namespace octet {
-namespace {
 
-/// Throws what is in errno: of a path that leads to nothing, or that this user may not read, a usage error.
-[[noreturn]] void fail(const char* what, const std::string& path) {
-  const int error = errno;
+void throw_not_given(const char* what, const std::string& path, int error) {
   for (const int of_path : {ENOENT, ENOTDIR, EACCES, EPERM, ENAMETOOLONG, ELOOP, ENXIO}) {
     if (error == of_path) throw usage_error("data", "cannot {} {}: {}", what, path, std::strerror(error));
   }
   throw files::ReadError(path, error);
 }
 
-}  // namespace
-
 MappedFile::MappedFile(const std::string& path) {
   heartbeat::begin("opening of token data");
   // Not blocking: opening a named pipe would wait for its writer.
   const FileHandle opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!opened) fail("open", path);
+  if (!opened) throw_not_given("open", path, errno);
   struct stat status {};
-  if (::fstat(opened.get(), &status) != 0) fail("read", path);
+  if (::fstat(opened.get(), &status) != 0) throw_not_given("read", path, errno);
   if (!S_ISREG(status.st_mode)) throw usage_error("data", "{} is not a regular file", path);
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return;  // nothing to map, and mmap refuses it
   void* at = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, opened.get(), 0);
-  if (at == MAP_FAILED) fail("map", path);
+  if (at == MAP_FAILED) throw_not_given("map", path, errno);
   bytes_ = {static_cast<const std::uint8_t*>(at), size};
   region_ = mapped_regions::add(at, size, path);
 }

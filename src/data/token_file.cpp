@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "src/base/error.h"
+#include "src/base/read_file.h"
+#include "src/data/mapped_file.h"
 
 namespace octet {
 namespace fs = std::filesystem;
@@ -26,7 +28,16 @@ std::int64_t number_in(std::string_view text) {
   return text.size() < 5 ? -1 : number;
 }
 
-/// Which parts there are of how many: NAME-00001-of-00004.idx beside the path NAME.
+bool sees(const std::string& path) {
+  try {
+    return files::is_there(path);
+  } catch (const files::ReadError& error) {
+    throw_not_given("open", path, error.error());
+  }
+}
+
+/// Which parts there are of how many: NAME-00001-of-00004.idx beside the path NAME. None where there is no such folder;
+/// a list that was cut off would pass for one in which parts are missing.
 std::map<std::int64_t, std::set<std::int64_t>> parts_beside(const fs::path& prefix) {
   std::map<std::int64_t, std::set<std::int64_t>> parts;
   const std::string begin = prefix.filename().string() + "-";
@@ -41,7 +52,13 @@ std::map<std::int64_t, std::set<std::int64_t>> parts_beside(const fs::path& pref
     const std::int64_t part = number_in(numbers), count = number_in(numbers.substr(9));
     if (numbers.substr(5, 4) == "-of-" && part >= 1 && part <= count) parts[count].insert(part);
   }
+  const bool no_folder = failed == std::errc::no_such_file_or_directory || failed == std::errc::not_a_directory;
+  if (failed && !no_folder) throw_not_given("list", folder, failed.value());
   return parts;
+}
+
+std::string part_prefix(const std::string& prefix, std::int64_t part, std::int64_t count) {
+  return fmt::format("{}-{:05}-of-{:05}", prefix, part, count);
 }
 
 std::vector<TokenPair> open_pairs(const std::string& path) {
@@ -57,10 +74,30 @@ std::array<std::string, 2> token_file_paths(const std::string& path) {
   return {prefix + ".bin", prefix + ".idx"};
 }
 
+std::optional<std::string> some_part_of(const std::string& prefix) {
+  std::map<std::int64_t, std::set<std::int64_t>> sets;
+  try {
+    sets = parts_beside(prefix);
+  } catch (const files::ReadError&) {
+    throw;
+  } catch (const Error&) {
+    return std::nullopt;  // such folders may be written to, and a pair in them may be read
+  }
+  if (sets.empty()) return std::nullopt;
+  return part_prefix(prefix, *sets.begin()->second.begin(), sets.begin()->first) + ".idx";
+}
+
 std::vector<std::string> token_prefixes(const std::string& path) {
   const std::string prefix = token_prefix_of(path);
-  std::error_code ignored;
-  if (fs::exists(prefix + ".idx", ignored) || fs::exists(prefix + ".bin", ignored)) return {prefix};
+  if (sees(prefix + ".idx") || sees(prefix + ".bin")) {
+    const auto part = some_part_of(prefix);
+    if (!part) return {prefix};
+    throw usage_error(
+        "data",
+        "{}: there are {} and {} beside each other, of a pair and of parts; expected one of them: move the "
+        "other away",
+        prefix, prefix + (sees(prefix + ".idx") ? ".idx" : ".bin"), *part);
+  }
   const auto sets = parts_beside(prefix);
   if (sets.empty()) return {prefix};
   if (sets.size() > 1) {
@@ -70,7 +107,7 @@ std::vector<std::string> token_prefixes(const std::string& path) {
   const auto& [count, parts] = *sets.begin();
   std::vector<std::string> prefixes;
   for (std::int64_t part = 1; part <= count; ++part) {
-    prefixes.push_back(fmt::format("{}-{:05}-of-{:05}", prefix, part, count));
+    prefixes.push_back(part_prefix(prefix, part, count));
     if (!parts.contains(part)) {
       throw usage_error("data", "{}.idx is missing; {} of {} parts are there: octet prepare --part {}/{} makes it",
                         prefixes.back(), parts.size(), count, part, count);

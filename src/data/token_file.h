@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,7 +17,8 @@ namespace octet {
 class TokenFile {
  public:
   /// `path` is PREFIX, PREFIX.bin or PREFIX.idx. Usage errors for files that are missing or damaged, and for parts of
-  /// which one is missing, or that are stored in several token types.
+  /// which one is missing, or that are stored in several token types. What the file system does not give is a
+  /// files::ReadError (mapped_file.h).
   explicit TokenFile(const std::string& path);
   /// Of pairs that are known already: those of token_prefixes(path), in their order. Usage error as above.
   TokenFile(const std::string& path, std::vector<TokenPair> pairs);
@@ -60,7 +62,12 @@ class TokenFile {
 std::array<std::string, 2> token_file_paths(const std::string& path);
 
 /// The prefixes of the pairs that this path stands for: PREFIX, or PREFIX-00001-of-00004 and so on. Usage error where
-/// one of these is missing.
+/// one of these is missing, where parts of two numbers, or a pair and parts, are beside each other; where the file
+/// system does not say what is there, throws as throw_not_given (mapped_file.h).
 std::vector<std::string> token_prefixes(const std::string& path);
+
+/// The index of one of the parts of that prefix that are there, whether all are or not; nothing where there is none,
+/// and where this user may not list the folder. Throws files::ReadError.
+std::optional<std::string> some_part_of(const std::string& prefix);
 
 }  // namespace octet

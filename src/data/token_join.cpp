@@ -37,7 +37,13 @@ TokenPair read_index(const std::string& prefix) {
 class TokenJoin::PartIndex {
  public:
   explicit PartIndex(const std::string& prefix) : pair_(read_index(prefix)) {}
+  /// Of one that was validated before.
+  explicit PartIndex(const Taken& taken) : pair_(taken.prefix, taken.facts) {}
 
+  Taken taken() const {
+    return {.prefix = prefix(),
+            .facts = {.type = type(), .sequences = sequences(), .documents = documents(), .bin_bytes = bytes()}};
+  }
   const std::string& prefix() const { return pair_.prefix(); }
   std::string bin() const { return pair_.bin_path(); }
   TokenType type() const { return pair_.type(); }
@@ -101,13 +107,14 @@ TokenJoin::TokenJoin(std::string prefix)
 TokenJoin::~TokenJoin() = default;
 
 void TokenJoin::take(const std::string& part) {
-  const PartIndex& taken = parts_.emplace_back(part);
-  if (taken.type() != parts_.front().type()) {
-    throw usage_error("data", "{} has {} tokens, {} has {}", part, name_of(taken.type()), parts_.front().prefix(),
-                      name_of(parts_.front().type()));
+  const PartIndex index(part);
+  parts_.push_back(index.taken());
+  if (const TokenType first = parts_.front().facts.type; index.type() != first) {
+    throw usage_error("data", "{} has {} tokens, {} has {}", part, name_of(index.type()), parts_.front().prefix,
+                      name_of(first));
   }
-  take_over(taken);
-  bytes_ += taken.bytes();
+  take_over(index);
+  bytes_ += index.bytes();
 }
 
 /// Appends what is still in a part; what has gone over before must be there.
@@ -129,11 +136,11 @@ void TokenJoin::take_over(const PartIndex& part) const {
 }
 
 void TokenJoin::write_index() const {
-  const TokenType type = parts_.front().type();
+  const TokenType type = parts_.front().facts.type;
   std::int64_t sequences = 0, documents = 0;
-  for (const PartIndex& part : parts_) {
-    sequences += part.sequences();
-    documents += part.documents();
+  for (const Taken& part : parts_) {
+    sequences += part.facts.sequences;
+    documents += part.facts.documents;
   }
   BufferedOut out(idx_.get(), idx_path());
   out.put(megatron_index::magic);
@@ -141,21 +148,24 @@ void TokenJoin::write_index() const {
   out.put(static_cast<std::uint8_t>(type));
   out.put(sequences);
   out.put(documents + 1);
-  for (const PartIndex& part : parts_) {
-    for (std::int64_t i = 0; i < part.sequences(); ++i) out.put(part.size_at(i));
+  for (const Taken& part : parts_) {
+    const PartIndex index(part);
+    for (std::int64_t i = 0; i < index.sequences(); ++i) out.put(index.size_at(i));
   }
   std::int64_t offset = 0;
-  for (const PartIndex& part : parts_) {
-    for (std::int64_t i = 0; i < part.sequences(); ++i) {
+  for (const Taken& part : parts_) {
+    const PartIndex index(part);
+    for (std::int64_t i = 0; i < index.sequences(); ++i) {
       out.put(offset);
-      offset += part.size_at(i) * size_of(type);
+      offset += index.size_at(i) * size_of(type);
     }
   }
   std::int64_t before = 0;
   out.put(before);
-  for (const PartIndex& part : parts_) {
-    for (std::int64_t i = 0; i < part.documents(); ++i) out.put(before + part.document_end(i));
-    before += part.sequences();
+  for (const Taken& part : parts_) {
+    const PartIndex index(part);
+    for (std::int64_t i = 0; i < index.documents(); ++i) out.put(before + index.document_end(i));
+    before += index.sequences();
   }
   out.flush();
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/base/files.h"
+#include "src/data/token_pair.h"
 
 namespace octet {
 
@@ -12,7 +13,7 @@ namespace octet {
 /// as they go over, so that the disk needs room for one part more and not for all twice; where the file system shares
 /// blocks, copy_file_range copies nothing. As TokenFileWriter it goes by PREFIX.bin.tmp, and replaces what PREFIX was.
 /// Made again after it was interrupted, at any point, it goes on; the parts' .idx files stay until the caller removes
-/// them. One thread at a time.
+/// them. One part is mapped at a time, since a kernel gives a process some 65,000 mappings. One thread at a time.
 class TokenJoin {
  public:
   /// Usage error where the file cannot be written or another process writes it.
@@ -32,6 +33,10 @@ class TokenJoin {
 
  private:
   class PartIndex;
+  struct Taken {
+    std::string prefix;
+    PairFacts facts;  ///< but for the fingerprint
+  };
   std::string bin_path() const { return prefix_ + ".bin.tmp"; }
   std::string idx_path() const { return prefix_ + ".idx.tmp"; }
   void take_over(const PartIndex& part) const;
@@ -39,7 +44,7 @@ class TokenJoin {
 
   std::string prefix_;
   FileHandle bin_, idx_;
-  std::vector<PartIndex> parts_;
+  std::vector<Taken> parts_;
   std::int64_t bytes_ = 0;  ///< of what was taken
 };
 

@@ -260,23 +260,22 @@ void TokenPair::read(std::int64_t position, std::span<std::int32_t> out, std::in
 
 std::uint64_t TokenPair::fingerprint() const {
   const std::lock_guard lock(late_->mutex);
-  if (!late_->fingerprint) late_->fingerprint = make_fingerprint();
+  if (!late_->fingerprint) late_->fingerprint = token_fingerprint(idx(), bin());
   return *late_->fingerprint;
 }
 
-std::uint64_t TokenPair::make_fingerprint() const {
+std::uint64_t token_fingerprint(std::span<const std::uint8_t> idx, std::span<const std::uint8_t> bin) {
   constexpr std::int64_t block = 64 << 10;
   constexpr std::int64_t blocks = 64;
-  const auto index = idx(), tokens_bytes = bin();
-  const auto length = static_cast<std::int64_t>(tokens_bytes.size());
-  std::vector<std::uint64_t> parts = {XXH3_64bits(index.data(), index.size()), static_cast<std::uint64_t>(length)};
+  const auto length = static_cast<std::int64_t>(bin.size());
+  std::vector<std::uint64_t> parts = {XXH3_64bits(idx.data(), idx.size()), static_cast<std::uint64_t>(length)};
   if (length <= block * blocks) {
-    parts.push_back(XXH3_64bits(tokens_bytes.data(), tokens_bytes.size()));
+    parts.push_back(XXH3_64bits(bin.data(), bin.size()));
   } else {
     for (std::int64_t i = 0; i < blocks; ++i) {  // the first block is the file's first, the last its last
       const std::int64_t begin =
           (length - block) / (blocks - 1) * i + (length - block) % (blocks - 1) * i / (blocks - 1);
-      parts.push_back(XXH3_64bits(tokens_bytes.data() + begin, static_cast<std::size_t>(block)));
+      parts.push_back(XXH3_64bits(bin.data() + begin, static_cast<std::size_t>(block)));
     }
   }
   return XXH3_64bits(parts.data(), parts.size() * sizeof parts[0]);

@@ -61,9 +61,7 @@ class TokenPair {
   /// position; internal error for a range that is not in the file.
   void read(std::int64_t position, std::span<std::int32_t> out, std::int64_t vocab_size) const;
 
-  /// Tells data sets apart, for resuming a run: XXH3-64 of the whole index, the .bin file's length and up to 64 evenly
-  /// spaced blocks of 64 KiB of it (so a .bin file up to 4 MiB counts whole; in a longer one a change of the same
-  /// length between the blocks stays unseen). Made once.
+  /// token_fingerprint of the two files. Made once.
   std::uint64_t fingerprint() const;
   /// For the other constructor, in another process.
   PairFacts facts() const;
@@ -93,12 +91,16 @@ class TokenPair {
   std::int64_t offset_at(std::int64_t sequence) const;
   void check_sequences(const std::function<void(std::int64_t)>& progress) const;
   void check_documents(const std::function<void(std::int64_t)>& progress) const;
-  std::uint64_t make_fingerprint() const;
 
   std::string prefix_;
   PairFacts facts_;             ///< but for the fingerprint
   std::unique_ptr<Late> late_;  ///< where it is, since a pair may be moved
 };
+
+/// Tells data sets apart, for resuming a run: XXH3-64 of the whole index, the .bin file's length and up to 64 evenly
+/// spaced blocks of 64 KiB of it (so a .bin file up to 4 MiB counts whole; in a longer one a change of the same length
+/// between the blocks stays unseen). Of both files' bytes.
+std::uint64_t token_fingerprint(std::span<const std::uint8_t> idx, std::span<const std::uint8_t> bin);
 
 /// PREFIX of PREFIX, PREFIX.bin or PREFIX.idx.
 std::string token_prefix_of(const std::string& path);

@@ -16,7 +16,8 @@
 #include "src/base/replace_file.h"
 #include "src/data/buffered_out.h"
 #include "src/data/data_facts.h"
-#include "src/data/token_file.h"
+#include "src/data/mapped_file.h"
+#include "src/data/token_pair.h"
 
 namespace octet {
 namespace fs = std::filesystem;
@@ -71,15 +72,19 @@ void append_as(std::span<const std::int32_t> ids, std::vector<std::uint8_t>& buf
 
 }  // namespace
 
-void commit_token_files(const std::string& prefix, int bin, int idx) {
+void commit_token_files(const std::string& prefix, int bin, int idx, const std::string& facts) {
   sync(bin, bin_temporary(prefix));
   sync(idx, idx_temporary(prefix));
-  const std::string index = prefix + ".idx";
+  const std::string index = prefix + ".idx", side_file = data_facts_path(prefix);
   // An old index must not stand beside the new tokens, not even for a moment.
   std::error_code failed;
-  fs::remove(data_facts_path(prefix), failed);  // nor what is known of the old; what stays would not be used
+  fs::remove(side_file, failed);  // nor what is known of the old; what stays would not be used
   if (fs::remove(index, failed)) sync_names_beside(index);
   if (failed) throw internal_error("data", "cannot remove {}: {}", index, failed.message());
+  remove_replacements(side_file);  // of a process that was killed
+  if (!facts.empty() && !replace_file(side_file, facts)) {
+    log::warning("{}: cannot be written: {}; whoever opens the data will scan them", side_file, std::strerror(errno));
+  }
   rename_file(bin_temporary(prefix), prefix + ".bin");
   sync_names_beside(prefix + ".bin");
   rename_file(idx_temporary(prefix), index);
@@ -174,6 +179,7 @@ void TokenFileWriter::flush() {
   TokenRangeScan scan(type_, tokens_ - static_cast<std::int64_t>(buffer_.size()) / size_of(type_));
   scan.add({reinterpret_cast<const char*>(buffer_.data()), buffer_.size()});
   range_.merge(scan.range());
+  sum_.add(type_, buffer_);
   write_or_throw(bin_, buffer_, bin_temporary(prefix_));
   // The disk begins with it now, so that finish() has less to wait for. Only a hint: what fails there fails in fsync.
   ::sync_file_range(bin_, 0, 0, SYNC_FILE_RANGE_WRITE);
@@ -199,7 +205,7 @@ void TokenFileWriter::write_index() {
 }
 
 void TokenFileWriter::commit() {
-  commit_token_files(prefix_, bin_, idx_);
+  commit_token_files(prefix_, bin_, idx_, facts());
   owns_files_ = false;
 }
 
@@ -210,16 +216,16 @@ void TokenFileWriter::finish() {
   flush();
   write_index();
   commit();
-  remember_facts();
 }
 
-/// The pair is whole without it.
-void TokenFileWriter::remember_facts() const {
-  const std::string path = data_facts_path(prefix_);
-  const DataFacts facts{.range = range_, .tokenizer = options_.tokenizer, .text_bytes = text_bytes_};
-  remove_replacements(path);  // of a process that was killed
-  if (write_data_facts(path, TokenFile(prefix_), facts)) return;
-  log::warning("{}: cannot be written: {}; whoever opens the data will scan them", path, std::strerror(errno));
+std::string TokenFileWriter::facts() const {
+  const MappedFile idx(idx_temporary(prefix_)), bin(bin_temporary(prefix_));
+  return data_facts_json(token_fingerprint(idx.bytes(), bin.bytes()), tokens_,
+                         {.range = range_,
+                          .tokenizer = options_.tokenizer,
+                          .text_bytes = text_bytes_,
+                          .origin = options_.origin,
+                          .content = sum_.value()});
 }
 
 }  // namespace octet

@@ -2,8 +2,7 @@
 
 #include <xxhash.h>
 
-#include <algorithm>
-#include <charconv>
+#include "src/data/hex_text.h"
 
 namespace octet {
 namespace {
@@ -12,17 +11,6 @@ constexpr std::int64_t most_ids = std::int64_t{1} << 31;
 
 nlohmann::ordered_json json_of(const std::optional<std::int64_t>& id) {
   return id ? nlohmann::ordered_json(*id) : nlohmann::ordered_json(nullptr);
-}
-
-std::uint64_t hex_of(const JsonReader& json) {
-  const std::string text = json.text();
-  const bool is_hex = text.size() == 16 && std::ranges::all_of(text, [](char c) {
-                        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-                      });
-  if (!is_hex) throw json.refuse("16 hexadecimal digits");
-  std::uint64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  return value;
 }
 
 }  // namespace
@@ -37,6 +25,18 @@ std::string token_text(const TokenizerIdentity& tokenizer, const std::optional<s
     if (its == *id) return fmt::format("{} (id {})", name, *id);
   }
   return fmt::format("the token of id {}", *id);
+}
+
+std::string tokenizer_difference(const TokenizerIdentity& a, const TokenizerIdentity& b) {
+  if (!same_tokenizer(a, b)) return fmt::format("the tokenizer was {} and {}", text_of(a), text_of(b));
+  if (a.bos != b.bos) {
+    return fmt::format("what begins a document was {} and {}", token_text(a, a.bos), token_text(b, b.bos));
+  }
+  if (a.eos != b.eos) {
+    return fmt::format("what ends a document was {} and {}", token_text(a, a.eos), token_text(b, b.eos));
+  }
+  if (a.vocab_size != b.vocab_size) return fmt::format("the tokenizer had {} and {} ids", a.vocab_size, b.vocab_size);
+  return a.special == b.special ? "" : "the tokenizer's control tokens were not the same";
 }
 
 std::uint64_t tokenizer_fingerprint(std::string_view file_bytes) {
@@ -70,7 +70,7 @@ std::string text_of(const TokenizerIdentity& t) {
 nlohmann::ordered_json json_of(const TokenizerIdentity& t) {
   return {{"kind", name_of(t.kind)},
           {"file", t.file},
-          {"fingerprint", fmt::format("{:016x}", t.fingerprint)},
+          {"fingerprint", hex_text(t.fingerprint)},
           {"vocab_size", t.vocab_size},
           {"bos", json_of(t.bos)},
           {"eos", json_of(t.eos)},

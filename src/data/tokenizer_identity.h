@@ -33,6 +33,10 @@ struct TokenizerIdentity {
 /// may be a token more than the file has.
 bool same_tokenizer(const TokenizerIdentity& a, const TokenizerIdentity& b);
 
+/// What differs between the tokenizers, in that order, for messages: "what ends a document was </s> (id 2) and no
+/// token". Empty where nothing does; the file's name does not count.
+std::string tokenizer_difference(const TokenizerIdentity& a, const TokenizerIdentity& b);
+
 /// XXH3-64 of all bytes of a tokenizer's file.
 std::uint64_t tokenizer_fingerprint(std::string_view file_bytes);
 

@@ -1,5 +1,7 @@
 #include "src/corpus/document_statistics.h"
 
+#include <algorithm>
+
 #include "src/base/error.h"
 #include "tests/corpus/corpus_test.h"
 
@@ -32,6 +34,29 @@ TEST_F(DocumentStatistics, LengthsAreCountedByPowersOfTwo) {
   EXPECT_EQ(lengths.least, 0);
   EXPECT_EQ(lengths.median, 3);
   EXPECT_EQ(lengths.most, 5);
+}
+
+/// The median is counted out, so that the memory does not grow with the documents.
+TEST_F(DocumentStatistics, TheMedianIsExactAlsoAmongLongDocuments) {
+  const auto lengths_of = [&](const std::vector<std::int64_t>& lengths) {
+    TokenFileWriter writer(folder_ / "y", TokenType::u8, {.overwrite = true});
+    for (const std::int64_t tokens : lengths) {
+      writer.append(std::vector<std::int32_t>(static_cast<std::size_t>(tokens)));
+      writer.end_document();
+    }
+    writer.finish();
+    return document_lengths(TokenFile(folder_ / "y"));
+  };
+  constexpr std::int64_t large = std::int64_t{1} << 20;
+  for (const std::vector<std::int64_t>& lengths : std::vector<std::vector<std::int64_t>>{
+           {5}, {9, 2}, {7, 7, 1, 3}, {large + 3, 1, large - 1}, {2 * large, large, 3}, {0, 0, large, large, 4}}) {
+    std::vector<std::int64_t> sorted = lengths;
+    std::ranges::sort(sorted);
+    const DocumentLengths counted = lengths_of(lengths);
+    EXPECT_EQ(counted.least, sorted.front());
+    EXPECT_EQ(counted.median, sorted[sorted.size() / 2]);
+    EXPECT_EQ(counted.most, sorted.back());
+  }
 }
 
 TEST_F(DocumentStatistics, ControlTokensAndCopiesAreCounted) {

@@ -46,6 +46,22 @@ TEST_F(FileFormatTest, AFirstLineThatIsBrokenLeavesAFileWhatItsNameSays) {
   EXPECT_HAS(error_of([&] { format_of("e.jsonl", "no record\n"); }), "its content text");
 }
 
+TEST_F(FileFormatTest, WhatBeginsAsJsonlIsNoTextUnlessItsNameOrTheUserSaysSo) {
+  EXPECT_EQ(format_of("part-00000", R"({"score": NaN, "text": "a doc"})"), "jsonl") << "as Python writes it";
+  EXPECT_EQ(format_of("part-00001", R"({"id": 123456789012345678901234567890, "text": "a"})"), "jsonl");
+  EXPECT_HAS(error_of([&] { format_of("a.txt", R"({"score": NaN, "text": "a doc"})"); }), "its content jsonl");
+  const std::string broken = "\xEF\xBB\xBF\n {\"text\": \"a\",\n" + record;
+  EXPECT_HAS(
+      error_of([&] { format_of("part-00002", broken); }),
+      "part-00002: it begins as JSONL does, but its first line is no JSON object, and its name does not say what "
+      "it is; expected --format jsonl or --format text");
+  EXPECT_EQ(format_of("part-00002", broken, TextFormat::jsonl), "jsonl");
+  EXPECT_EQ(format_of("part-00002", broken, TextFormat::text), "text");
+  EXPECT_EQ(format_of("b.txt", broken), "text");
+  write_bytes(folder_ / "c", broken);
+  EXPECT_HAS(error_of([&] { format_of_file(packed(folder_ / "c", "gzip", ".gz"), {}); }), "c.gz: it begins as JSONL");
+}
+
 TEST_F(FileFormatTest, PackedFilesAreLookedInto) {
   write_bytes(folder_ / "a.jsonl", record + "\n");
   EXPECT_EQ(text_of(format_of_file(packed(folder_ / "a.jsonl", "gzip", ".gz"), {})), "jsonl in gzip");

@@ -40,6 +40,26 @@ TEST_F(InputFilesTest, PatternsAreExpandedHere) {
   EXPECT_HAS(error_of([&] { found({folder_ / "a/*.parquet"}); }), "no file matches the pattern");
 }
 
+/// Whoever keeps half of a corpus behind a link is told that it is not read.
+TEST_F(InputFilesTest, LinkedFoldersThatArePassedOverAreWarnedOf) {
+  const auto warning = [&](const std::string& input) {
+    testing::internal::CaptureStderr();
+    found({input, folder_ / "z[1].txt"});
+    return testing::internal::GetCapturedStderr();
+  };
+  write_bytes(folder_ / "elsewhere/5.jsonl", "x");
+  fs::create_directory_symlink("../elsewhere", folder_ / "a/linked");
+  const std::string expected = "2 linked folders are passed over, the first is " + (folder_ / "a/b/loop") + ":";
+  EXPECT_HAS(warning(folder_ / "a/**/*.jsonl"), expected);
+  EXPECT_HAS(warning(folder_ / "a"), expected);
+  EXPECT_EQ(find_input_files({folder_ / "a/**/*.jsonl", folder_ / "a/**/*.txt"}).skipped.size(), 2U)
+      << "each counts once";
+  EXPECT_EQ(warning(folder_ / "a/*/5.jsonl"), "");
+  EXPECT_EQ(found({folder_ / "a/*/5.jsonl"}), (Names{"a/linked/5.jsonl"}));
+  EXPECT_HAS(error_of([&] { found({folder_ / "a/**/5.jsonl"}); }),
+             "no file matches the pattern; ** goes into no linked folder, as " + (folder_ / "a/b/loop"));
+}
+
 TEST_F(InputFilesTest, AFileWhoseNameIsAPatternGoesFirst) {
   EXPECT_EQ(found({folder_ / "z[1].txt"}), (Names{"z[1].txt"}));
 }

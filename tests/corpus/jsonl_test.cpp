@@ -36,6 +36,33 @@ TEST_F(Jsonl, TheFieldOfEachRecordIsADocument) {
   EXPECT_EQ(tokens(), "yes\0"s);
 }
 
+/// Python's json module writes NaN, Infinity and integers of any length, and reads them.
+TEST_F(Jsonl, NumbersThatPythonWritesAreTaken) {
+  const PrepareReport report = prepared(
+      "{\"score\": NaN, \"text\": \"a NaN\"}\n{\"text\": \"b\", \"id\": 123456789012345678901234567890}\n"
+      "{\"x\": [-Infinity, 1e999], \"text\": \"c\"}\n");
+  EXPECT_EQ(tokens(), "a NaN\0b\0c\0"s);
+  EXPECT_EQ(report.counts.broken, 0);
+  EXPECT_HAS(refusal("{\"a\": NaN, \"text\": \"\\ud83d\"}"), "a.jsonl:1: an escape is half of a surrogate pair");
+  EXPECT_HAS(refusal("{\"text\": NaN}"), "has no text as \"text\", but another kind of value");
+  prepared("{\"a\": NaN, \"text\": \"\\ud83d\"}", [](PrepareOptions& o) { o.bad_utf8 = BadUtf8::replace; });
+  EXPECT_EQ(tokens(), "\xEF\xBF\xBD\0"s);
+}
+
+TEST_F(Jsonl, AFieldMayBeAKeyOfAnObjectInTheRecord) {
+  const auto field = [](const std::string& name) { return [=](PrepareOptions& o) { o.field = name; }; };
+  prepared(R"({"text": "no", "meta": {"text": "yes", "x": {"y.z": "deep"}}})", field("meta.text"));
+  EXPECT_EQ(tokens(), "yes\0"s);
+  prepared(R"({"meta": {"text": "no"}, "meta.text": "yes"})", field("meta.text"));
+  EXPECT_EQ(tokens(), "yes\0"s) << "a key of that name goes first";
+  prepared(R"({"meta": {"x": {"y.z": "deep"}}})", field("meta.x.y.z"));
+  EXPECT_EQ(tokens(), "deep\0"s);
+  for (const char* line : {R"({"meta": {}})", R"({"meta": "text"})", R"({"text": "a"})"}) {
+    EXPECT_HAS(refusal(line, field("meta.text")), "is an object without the key \"meta.text\"");
+  }
+  EXPECT_HAS(refusal(R"({"meta": {}, "meta": {"text": "a"}})", field("meta.text")), "2 times; expected it once");
+}
+
 TEST_F(Jsonl, WithoutAnEndDocumentsStandInTheIndexAlone) {
   prepared("{\"text\": \"ab\"}\n{\"text\": \"c\"}\n", [](PrepareOptions& o) { o.eos = false; });
   EXPECT_EQ(tokens(), "abc");
@@ -51,6 +78,7 @@ TEST_F(Jsonl, ABrokenLineIsRefusedWithFileLineAndReason) {
       {"\"a\"", "is JSON, but no object"},
       {"{\"txt\": \"a\"}", "is an object without the key \"text\""},
       {"{\"text\": null}", "has no text as \"text\", but null"},
+      {R"({"text": "first", "a": {"text": 1}, "text": "second"})", "has the key of \"text\" 2 times; expected it once"},
       {"{\"text\": 1}", "has no text as \"text\", but another kind of value"},
       {"{\"text\": \"\\x\"}", "is not JSON"},
       {"{\"text\": \"a\", \"b\": tru}", "is not JSON"},

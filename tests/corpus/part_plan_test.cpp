@@ -6,6 +6,8 @@
 namespace octet {
 namespace {
 
+using test::error_of;
+
 class PartPlan : public test::CorpusTest {
  protected:
   /// Files of text of these sizes, in this order.
@@ -44,6 +46,42 @@ TEST_F(PartPlan, AShareHasTheFilesWhoseMiddleIsInIt) {
   EXPECT_EQ(share(1, 4), "1");
   EXPECT_EQ(share(2, 4), "");
   EXPECT_EQ(share(3, 4), "2");
+}
+
+/// A share of 256 would else open, and read the beginning of, all files of the corpus.
+TEST_F(PartPlan, AShareLooksIntoItsOwnFilesOnly) {
+  test::write_bytes(folder_ / "in/1.jsonl", "no record\n" + std::string(90, ' '));
+  test::write_bytes(folder_ / "in/0.jsonl.gz", "");
+  test::write_bytes(folder_ / "in/2.txt", std::string(100, 'a'));
+  test::write_bytes(folder_ / "in/3.parquet", std::string(100, 'a'));
+  const InputFiles input = find_input_files({folder_ / "in"});
+  const auto plan = [&](std::int64_t n) { return plan_input(input, {}, 1000, {n, 3}); };
+  EXPECT_EQ(text_of(plan(1)), "2");
+  EXPECT_EQ(plan(1).formats, (std::map<std::string, std::int64_t>{{"text", 1}}));
+  EXPECT_HAS(error_of([&] { plan(0); }), "0.jsonl.gz: its name says gzip, its content that it is empty");
+  EXPECT_HAS(error_of([&] { plan(2); }), "3.parquet: its name says parquet, its content something else");
+}
+
+TEST_F(PartPlan, WhatIsCutIsToldByTheNameAndOtherwiseByTheContent) {
+  const std::string lines = R"({"text": "a"})" + std::string(86, ' ') + "\n";
+  const auto pieces = [&](const std::string& name, const std::string& text, std::optional<TextFormat> format = {}) {
+    test::write_bytes(folder_ / name, text);
+    return plan_input(find_input_files({folder_ / name}), format, 20, {}).parts.size();
+  };
+  EXPECT_EQ(pieces("a.jsonl", lines), 5U);
+  EXPECT_EQ(pieces("a.jsonl", lines, TextFormat::text), 1U);
+  EXPECT_EQ(pieces("a.txt", lines, TextFormat::jsonl), 5U);
+  EXPECT_EQ(pieces("a.txt", std::string(100, 'a')), 1U);
+  EXPECT_EQ(pieces("b", lines), 5U);
+  EXPECT_EQ(pieces("b", lines, TextFormat::text), 1U);
+  EXPECT_EQ(pieces("c", std::string(100, 'a')), 1U);
+  EXPECT_EQ(pieces("c", std::string(100, 'a'), TextFormat::jsonl), 5U);
+  test::write_bytes(folder_ / "d.jsonl", lines);
+  const std::string gzip = test::read_bytes(test::packed(folder_ / "d.jsonl", "gzip", ".gz"));
+  ASSERT_GT(gzip.size(), 20U);
+  EXPECT_EQ(pieces("d", gzip), 1U) << "packed, though no name says so";
+  EXPECT_EQ(pieces("d", gzip, TextFormat::jsonl), 1U);
+  EXPECT_EQ(pieces("e.jsonl.gz", gzip), 1U);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <random>
 
 #include "src/corpus/chunk_encoder.h"
+#include "src/corpus/making.h"
 #include "src/corpus/part_folder.h"
 #include "tests/corpus/corpus_test.h"
 
@@ -91,13 +92,62 @@ TEST_F(Parts, OfARunThatWasMadeOtherwiseAreNotTakenOver) {
   other.holdout = 0.5;
   EXPECT_HAS(error_of([&] { prepare(other); }),
              "--eos was true, is false; --holdout was 0, is 0.5); --overwrite begins anew");
+  other = o;
+  fs::rename(folder_ / "in/9.txt", folder_ / "9.txt");
+  other.inputs = {folder_ / "9.txt", folder_ / "in"};
+  EXPECT_HAS(error_of([&] { prepare(other); }), "--input was 8 files of ");
   fs::remove(folder_ / "in/z.txt");
-  EXPECT_HAS(error_of([&] { prepare(o); }), "--input was 8 files of ");
   o.part_bytes = 1 << 30;
   EXPECT_HAS(error_of([&] { prepare(o); }), "out/x.parts has parts of another run");
   o.overwrite = true;
   EXPECT_EQ(prepare(o).parts_before, 0);
   EXPECT_FALSE(fs::exists(PartFolder::path_of(folder_ / "out/x")));
+}
+
+/// No part that is finished has a text to which they matter: such a text had ended the run.
+TEST_F(Parts, ThatAreFinishedAreKeptWhenBadUtf8IsReplacedOrMaxDocumentRises) {
+  PrepareOptions o = small(1, 20000, 1000);
+  o.overwrite = false;
+  o.max_document = 400;
+  const auto goes_on = [&](const std::string& output, const std::string& line, const std::string& error,
+                           const std::function<void(PrepareOptions&)>& change) {
+    o.output = folder_ / ("out/" + output);
+    write_bytes(folder_ / "in/z.jsonl", line + "\n");
+    EXPECT_HAS(error_of([&] { prepare(o); }), error);
+    PrepareOptions other = o;
+    change(other);
+    EXPECT_NE(read_making(o.output + ".parts/making.json"), std::nullopt);
+    const PrepareReport report = prepare(other);
+    EXPECT_GT(report.parts, 3);
+    EXPECT_EQ(report.parts_before, report.parts - 1);
+    EXPECT_EQ(report.counts.kept.documents, 1800 + 224 + 1);
+  };
+  goes_on("utf8", "{\"text\": \"a\xE2\x82z\"}",
+          "z.jsonl:1: byte 11 of the line is no UTF-8; --bad-utf8 replace takes it",
+          [](PrepareOptions& other) { other.bad_utf8 = BadUtf8::replace; });
+  goes_on("long", "{\"text\": \"" + std::string(500, 'b') + "\"}", "z.jsonl:1: is longer than --max-document 400 B",
+          [](PrepareOptions& other) { other.max_document = 600; });
+}
+
+TEST(Making, GoesOnWhereWhatDiffersIsInNoPartThatIsFinished) {
+  const Making before = {{"--input", "a"}, {"--bad-utf8", "refuse"}, {"--max-document", "400"}};
+  const auto goes_on = [&](const std::string& name, const std::string& was, const std::string& is) {
+    Making first = before, then = before;
+    first[name] = was;
+    then[name] = is;
+    return can_go_on(first, then);
+  };
+  EXPECT_TRUE(can_go_on(before, before));
+  EXPECT_TRUE(goes_on("--bad-utf8", "refuse", "replace"));
+  EXPECT_FALSE(goes_on("--bad-utf8", "replace", "refuse")) << "texts may have been mended";
+  EXPECT_TRUE(goes_on("--max-document", "400", "1000"));
+  EXPECT_FALSE(goes_on("--max-document", "400", "399")) << "longer texts may have been taken";
+  EXPECT_FALSE(goes_on("--max-document", "", "400"));
+  EXPECT_FALSE(goes_on("--input", "a", "b"));
+  Making more = before;
+  more["--eos"] = "true";
+  EXPECT_FALSE(can_go_on(before, more));
+  EXPECT_FALSE(can_go_on(more, before));
 }
 
 TEST_F(Parts, TheJoinGoesOnWhereverItWasInterrupted) {
@@ -140,6 +190,28 @@ TEST_F(Parts, HeldOutDocumentsAreThoseOfTheirHashWhereverTheyStand) {
   o.part_bytes = 1 << 30;
   prepare(o);
   EXPECT_EQ(both() + both("x-holdout"), before);
+}
+
+/// They would be in the tokens, and whoever measures on them would not know it.
+TEST_F(Parts, DocumentsThatAnEarlierRunHeldOutAreNotLeftBesideTokensThatHaveThemToo) {
+  PrepareOptions o = small(2, 1 << 30, 1 << 20);
+  o.holdout = 0.25;
+  prepare(o);
+  const std::string before = both() + both("x-holdout");
+  o.holdout = 0;
+  EXPECT_HAS(error_of([&] { prepare(o); }), "x-holdout.bin exists: what an earlier run held out would be in ");
+  EXPECT_EQ(both() + both("x-holdout"), before);
+  const auto remove_pair = [&](const std::string& name) {  // beside which there are no parts
+    for (const char* end : {".bin", ".idx"}) fs::remove(folder_ / ("out/" + name + end));
+  };
+  remove_pair("x");
+  o.part = {1, 3};
+  EXPECT_EQ(prepare(o).written.size(), 3U) << "the documents of another name are another's";
+  remove_pair("x-holdout");
+  o.holdout = 0.25;
+  prepare(o);
+  o.holdout = 0;
+  EXPECT_HAS(error_of([&] { prepare(o); }), "x-holdout-00002-of-00003.bin exists");
 }
 
 TEST_F(Parts, ASharesFilesTogetherAreTheWhole) {

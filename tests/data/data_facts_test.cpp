@@ -2,9 +2,12 @@
 
 #include <sys/stat.h>
 
+#include <array>
 #include <numeric>
 
+#include "src/base/error.h"
 #include "src/base/replace_file.h"
+#include "src/data/token_sum.h"
 #include "tests/data/support.h"
 #include "tests/support/bytes_identity.h"
 
@@ -24,8 +27,36 @@ TEST(DataFacts, WrittenDataRememberThem) {
     return i == 600'001 ? 9 : i == 850'000 ? 60000 : 10 + i % 100;
   });
   const TokenFile file(folder / "x");
+  std::vector<std::int32_t> ids(900'000);
+  file.read(0, ids, 1 << 16);
+  TokenSum sum;
+  for (const std::int32_t id : ids) {
+    const auto stored = static_cast<std::uint8_t>(id % 256), high = static_cast<std::uint8_t>(id / 256);
+    sum.add(TokenType::u16, std::array{stored, high});
+  }
   EXPECT_EQ(read_data_facts(folder / "x.data.json", file),
-            (DataFacts{.range = {.smallest = {9, 600'001}, .largest = {60000, 850'000}}}));
+            (DataFacts{.range = {.smallest = {9, 600'001}, .largest = {60000, 850'000}}, .content = sum.value()}));
+}
+
+/// Whoever kills the writer between the names finds what the pair was to be.
+TEST(DataFacts, AreThereBeforeThePairIs) {
+  const TempFolder folder;
+  fs::create_directory(folder / "x.bin");  // it cannot be replaced
+  write_bytes(folder / "x.bin/file", "");
+  const DataOrigin origin{.making = {{"--eos", "true"}}, .command = 7, .bos = false, .eos = true};
+  {
+    TokenFileWriter writer(folder / "x", TokenType::u8, {.overwrite = true, .origin = origin});
+    writer.append(std::vector<std::int32_t>{1, 2, 3});
+    writer.end_document();
+    EXPECT_HAS(test::error_of([&] { writer.finish(); }, ExitCode::internal), "cannot rename");
+  }
+  const auto record = read_data_record(folder / "x.data.json");
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->origin, origin);
+  EXPECT_EQ(record->tokens, 3);
+  fs::remove_all(folder / "x.bin");
+  write_tokens(folder / "y", 3, TokenType::u8, [](std::int64_t i) { return i + 1; });
+  EXPECT_EQ(record->fingerprint, TokenFile(folder / "y").fingerprint());
 }
 
 TEST(DataFacts, WhatIsWrongWithAFileIsToldOnce) {
@@ -71,6 +102,25 @@ TEST(DataFacts, NameTheTokenizerAndTheTextWhereTheWriterWasTold) {
              R"("fingerprint":"fedcba9876543210","vocab_size":512,"bos":510,"eos":null)");
 }
 
+TEST(DataFacts, OfAnOlderVersionAreReadAsTheyWere) {
+  const TempFolder folder;
+  write_tokens(folder / "x", 40, TokenType::u8, [](std::int64_t i) { return i; });
+  const TokenFile x(folder / "x");
+  write_bytes(folder / "x.data.json",
+              fmt::format(R"({{"format":1,"fingerprint":"{:016x}","tokens":40,"smallest":{{"id":0,"position":0}},)"
+                          R"("largest":{{"id":39,"position":39}},"text_bytes":90}})",
+                          x.fingerprint()));
+  const DataFacts old{.range = {.smallest = {0, 0}, .largest = {39, 39}}, .text_bytes = 90};
+  EXPECT_EQ(read_data_facts(folder / "x.data.json", x), old);
+  const auto record = read_data_record(folder / "x.data.json");
+  EXPECT_TRUE(record && !record->origin);
+  DataFacts more = old;
+  more.content = 5;
+  more.origin = {.making = {{"--part", "of 3"}}, .command = 0xabcdef, .bos = true, .eos = false};
+  ASSERT_TRUE(write_data_facts(folder / "x.data.json", x, more));
+  EXPECT_EQ(read_data_facts(folder / "x.data.json", x), more);
+}
+
 TEST(DataFacts, OfOtherDataOrDamagedIsNotUsed) {
   const TempFolder folder;
   {
@@ -100,7 +150,8 @@ TEST(DataFacts, OfOtherDataOrDamagedIsNotUsed) {
         with("\"tokens\":40", "\"tokens\":41"), with("{\"id\":0", "{\"more\":1,\"id\":0"),
         with("\"text_bytes\":90", "\"text_bytes\":-1"), with("\"bpe\"", "\"words\""), with("fedcba98", "FEDCBA98"),
         with("\"own.json\"", "\"/own.json\""), with("\"bos\":510", "\"bos\":512"),
-        with("\"<|begin|>\":510", "\"<|begin|>\":-1"), with("\"eos\"", "\"more\":1,\"eos\"")}) {
+        with("\"<|begin|>\":510", "\"<|begin|>\":-1"), with("\"content\":\"", "\"content\":\"g"),
+        with("\"eos\"", "\"more\":1,\"eos\"")}) {
     write_bytes(folder / "bad.json", text);
     EXPECT_FALSE(read_data_facts(folder / "bad.json", x)) << text;
   }
@@ -139,6 +190,15 @@ TEST(TokenizerIdentity, IsTheSameWhereTheIdsAre) {
   other.fingerprint ^= 1;
   EXPECT_FALSE(same_tokenizer(one, other));
   EXPECT_FALSE(same_tokenizer(one, test::bytes_tokenizer_identity()));
+  EXPECT_HAS(tokenizer_difference(one, other),
+             "the tokenizer was bpe own.json (fedcba9876543210, 512 ids) and bpe copy");
+  other = one;
+  other.file = "copy.json";
+  EXPECT_EQ(tokenizer_difference(one, other), "");
+  other.eos = 511;
+  EXPECT_EQ(tokenizer_difference(one, other), "what ends a document was no token and <|end \"of\" it|> (id 511)");
+  other.bos = std::nullopt;
+  EXPECT_EQ(tokenizer_difference(one, other), "what begins a document was <|begin|> (id 510) and no token");
   EXPECT_EQ(tokenizer_copy_path("a/x", TokenizerKind::bpe), "a/x.tokenizer.json");
   EXPECT_EQ(tokenizer_copy_path("a/x", TokenizerKind::tiktoken), "a/x.tokenizer.tiktoken");
   EXPECT_EQ(tokenizer_copy_path("a/x", TokenizerKind::sentencepiece), "a/x.tokenizer.model");

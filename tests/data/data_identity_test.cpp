@@ -68,6 +68,29 @@ TEST_F(Identity, SourcesWhoseDocumentsEndWithTwoTokensAreRefused) {
   EXPECT_EQ(identify(files_, Facts{one, silent}, 300).tokenizer, end);
 }
 
+TEST_F(Identity, SourcesWhoseDocumentsHaveATokenAtAnEndOrNoneAreRefused) {
+  TokenizerIdentity tokenizer = bpe(1);
+  tokenizer.bos = 1;
+  tokenizer.eos = 2;
+  tokenizer.special = {{"<s>", 1}, {"</s>", 2}};
+  const auto with = [&](bool bos, bool eos) {
+    return DataFacts{.tokenizer = tokenizer, .origin = DataOrigin{.bos = bos, .eos = eos}};
+  };
+  const DataFacts old{.tokenizer = tokenizer};
+  EXPECT_HAS(error_of([&] {
+               identify(files_, Facts{with(false, true), with(false, false)}, 300);
+             }),
+             "the documents of " + (folder_ / "a.bin") + " end with </s> (id 2), those of " + (folder_ / "b.bin") +
+                 " with no token; a run reads documents of one form");
+  EXPECT_HAS(error_of([&] {
+               identify(files_, Facts{with(false, true), with(true, true)}, 300);
+             }),
+             " begin with no token, those of " + (folder_ / "b.bin") + " with <s> (id 1)");
+  EXPECT_NO_THROW(identify(files_, Facts{with(true, false), with(true, false)}, 300));
+  EXPECT_NO_THROW(identify(files_, Facts{old, with(true, false)}, 300)) << "an older version did not say it";
+  EXPECT_EQ(identify(files_, Facts{with(false, false), old}, 300).tokenizer, tokenizer);
+}
+
 TEST(ValidationBytesPerToken, AreTheMeanOverTheWindowsThatAreRead) {
   const DataStage even{1, {1, 1}};
   const SampleOrder order({{"a", 300}, {"b", 100}}, SourceTurns(2, std::span(&even, 1), 1), 0.1, 1);

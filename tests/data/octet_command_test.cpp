@@ -145,10 +145,49 @@ TEST_F(OctetCommand, InspectFindsTheRangeOfIdsAndRemembersItWhenAsked) {
 
 TEST_F(OctetCommand, ExistingOutputIsReplacedOnlyWhenAsked) {
   ASSERT_EQ(run_command(prepare()).exit_code, 0);
-  const CommandResult refused = run_command(prepare());
+  const CommandResult again = run_command(prepare());
+  EXPECT_EQ(again.exit_code, 0) << again.all();
+  EXPECT_HAS(again.all(), "x is made already, by the same command from the same input; --overwrite makes it anew");
+  EXPECT_HAS(again.all(), "documents  2");
+  EXPECT_HAS(again.all(), "bytes; made before, by the same command");
+  const CommandResult refused = run_command(prepare("--split-documents blank-lines"));
   EXPECT_EQ(refused.exit_code, 64);
   EXPECT_HAS(refused.all(), "x.bin exists; --overwrite replaces it");
   EXPECT_EQ(run_command(prepare("--overwrite --split-documents blank-lines")).exit_code, 0);
+}
+
+/// 64 blocks of 64 KiB are what the fingerprint sees of 10 MB; a copy can lose what is between them.
+TEST_F(OctetCommand, AScanComparesAllTokensWithWhatWasWritten) {
+  test::write_tokens(folder_ / "ids", 5'000'000, TokenType::u16, [](std::int64_t i) { return 1 + i % 2999; });
+  const std::string bin = folder_ / "ids.bin", scan = octet_tool + "inspect " + (folder_ / "ids") + " --scan";
+  const CommandResult whole = run_command(scan);
+  EXPECT_EQ(whole.exit_code, 0) << whole.all();
+  EXPECT_HAS(whole.out, "ids          1 (at token 0) to 2999 (at token 2998)");
+  EXPECT_HAS(whole.out, ", as it was when they were written");
+
+  const std::uint64_t fingerprint = TokenFile(folder_ / "ids").fingerprint();
+  std::string tokens = test::read_bytes(bin);
+  std::fill_n(tokens.begin() + 70'000, 80'000, '\0');  // behind the first block, and before the second
+  write_bytes(bin, tokens);
+  ASSERT_EQ(TokenFile(folder_ / "ids").fingerprint(), fingerprint) << "or the test is of something else";
+  const CommandResult damaged = run_command(scan);
+  EXPECT_EQ(damaged.exit_code, 64);
+  EXPECT_HAS(damaged.err, bin + ": the sum of its ids is ");
+  EXPECT_HAS(damaged.err, "expected the tokens that were written: copy the file once more");
+
+  // What an older version wrote has no sum, and gets it where it is asked for.
+  const std::string side = folder_ / "ids.data.json";
+  std::string known = test::read_bytes(side);
+  const std::string field = ",\"content\":\"0123456789abcdef\"";
+  known.erase(known.find(",\"content\""), field.size());
+  write_bytes(side, known);
+  const CommandResult without = run_command(scan);
+  EXPECT_EQ(without.exit_code, 64);
+  EXPECT_HAS(without.err, "its ids go from 0 to 2999, and " + side + " says 1 to 2999");
+  std::fill_n(tokens.begin() + 70'000, 80'000, '\1');
+  write_bytes(bin, tokens);
+  EXPECT_HAS(run_command(scan + " --remember").out, "with nothing to compare it with");
+  EXPECT_HAS(run_command(scan).out, ", as it was when they were written");
 }
 
 TEST_F(OctetCommand, WrongUseIsOneMessageAndExitCode64) {

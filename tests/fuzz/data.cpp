@@ -53,6 +53,8 @@ std::vector<std::string> side_files() {
                      .eos = 299,
                      .special = {{"<|end|>", 299}}};
   facts.text_bytes = 1000;
+  facts.content = 0x0123456789abcdef;
+  facts.origin = {.making = {{"--eos", "true"}, {"--part", "of 4"}}, .command = 5, .bos = false, .eos = true};
   texts.push_back(data_facts_json(good_file(), facts));
   return texts;
 }

@@ -23,10 +23,11 @@ void write_documents() {
   write_bytes(workplace() / "end.yaml", model);
 }
 
-std::string prepared(const std::string& tokenizer, const std::string& end, const std::string& name) {
+std::string prepared(const std::string& tokenizer, const std::string& end, const std::string& name,
+                     const std::string& more = "") {
   write_documents();
-  done(octet_tool + "prepare --input end/documents.jsonl --tokenizer " + tokenizer + " --eos-token '" + end +
-       "' --overwrite --output data/" + name);
+  done(octet_tool + "prepare --input end/documents.jsonl --tokenizer " + tokenizer + " --eos-token '" + end + "' " +
+       more + " --overwrite --output data/" + name);
   return "data/" + name;
 }
 
@@ -96,6 +97,15 @@ TEST(EndToken, TwoOfThemInOneRunAreRefused) {
   EXPECT_EQ(refused.result.exit_code, 64) << refused.result.all();
   EXPECT_HAS(refused.result.err, "the documents of data/end-two.bin end with <|end_of_text|> (id ");
   EXPECT_HAS(refused.result.err, "those of data/end-three.bin with <|begin_of_text|> (id ");
+}
+
+TEST(EndToken, DocumentsWithOneAndWithoutInOneRunAreRefused) {
+  const std::string with = prepared(golden + "bpe-512.json", "<|end_of_text|>", "end-with");
+  const std::string without = prepared(golden + "bpe-512.json", "<|end_of_text|>", "end-without", "--no-eos");
+  const TrainedRun refused = train(1, train_words("'[" + with + "," + without + "]'"));
+  EXPECT_EQ(refused.result.exit_code, 64) << refused.result.all();
+  EXPECT_HAS(refused.result.err, "the documents of data/end-with.bin end with <|end_of_text|> (id ");
+  EXPECT_HAS(refused.result.err, "those of data/end-without.bin with no token; a run reads documents of one form");
 }
 
 }  // namespace

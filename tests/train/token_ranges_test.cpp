@@ -69,5 +69,33 @@ TEST_F(TokenRanges, WhatTheRunRemembersCountsAsKnownAndNothingIsWritten) {
   EXPECT_EQ(std::distance(fs::recursive_directory_iterator(folder_ / "run"), {}), 2);
 }
 
+/// A part whose side file is gone is the only one that is read.
+TEST_F(TokenRanges, OfPartsThoseThatSayNothingAreScanned) {
+  for (int part = 1; part <= 3; ++part) {
+    fs::create_directories(folder_ / "data");
+    write_tokens(data(fmt::format("p-{:05}-of-00003", part)), 500 * part, TokenType::u8,
+                 [&](std::int64_t i) { return i == 7 ? 20 + part : 10; });
+  }
+  fs::remove(data("p-00002-of-00003.data.json"));
+  const auto checked = [&](std::int64_t vocab_size, std::int64_t most_scanned) {
+    const Sampler sampler(
+        {{data("p"), 1.0}},
+        {.seq_len = 8, .global_batch = 1, .vocab_size = vocab_size, .seed = 0, .validation_fraction = 0});
+    testing::internal::CaptureStderr();
+    std::string refused;
+    try {
+      check_token_ranges(sampler, folder_ / "run", most_scanned);
+    } catch (const Error& error) {
+      refused = error.what();
+    }
+    return testing::internal::GetCapturedStderr() + refused;
+  };
+  const std::string said = checked(100, 1000);
+  EXPECT_TRUE(has(said, "p-00002-of-00003.data.json: says nothing of ")) << said;
+  EXPECT_TRUE(has(said, "has token ids from 10 to 23; 1000 B scanned")) << said;
+  EXPECT_TRUE(has(checked(100, 999), "has 1000 B, whose token ids are not looked at here"));
+  EXPECT_TRUE(has(checked(23, 1000), "its largest token id is 23, at position 1507 of 3000"));
+}
+
 }  // namespace
 }  // namespace octet::test

@@ -51,13 +51,33 @@ TokenRange scan(const TokenFile& file, std::int64_t begin, std::int64_t end,
   return scan.range();
 }
 
-std::int64_t bytes_of(const TokenFile& file) {
-  return file.tokens() * size_of(file.type());
+/// What is known of a file's ids, and the tokens of which it is not.
+struct Known {
+  TokenRange range{};
+  std::vector<TokenInterval> left{};
+};
+
+std::int64_t bytes_left(const TokenFile& file, const Known& known) {
+  std::int64_t tokens = 0;
+  for (const TokenInterval& interval : known.left) tokens += interval.end - interval.begin;
+  return tokens * size_of(file.type());
 }
 
-void tell(const TokenFile& file, const TokenRange& range, Clock::time_point begin, const std::string& remembered) {
+void tell(const TokenFile& file, const TokenRange& range, std::int64_t scanned, Clock::time_point begin,
+          const std::string& remembered) {
   log::info("data: {} has token ids from {} to {}; {} scanned in {:.1f} s, {}", file.bin_path(), range.smallest.id,
-            range.largest.id, format_bytes(bytes_of(file)), seconds_since(begin), remembered);
+            range.largest.id, format_bytes(scanned), seconds_since(begin), remembered);
+}
+
+/// In this process alone.
+TokenRange scan_here(const TokenFile& file, const Known& known) {
+  TokenRange whole = known.range;
+  if (known.left.empty()) return whole;
+  Progress progress("scan", bytes_left(file, known));
+  for (const TokenInterval& interval : known.left) {
+    whole.merge(scan(file, interval.begin, interval.end, [&](std::int64_t bytes) { progress.advance(bytes); }));
+  }
+  return whole;
 }
 
 /// Where the run itself remembers the range of a file that has no side file; named by what the file holds.
@@ -65,12 +85,13 @@ std::string path_in(const std::string& run_directory, const TokenFile& file) {
   return fmt::format("{}/token-ranges/{:016x}.json", run_directory, file.fingerprint());
 }
 
-std::optional<TokenRange> recall(const TokenFile& file, const std::string& run_directory) {
+Known recall(const TokenFile& file, const std::string& run_directory) {
+  Known known{.range = {}, .left = {{0, file.tokens()}}};
   for (const std::string& path : {data_facts_path(file.prefix()), path_in(run_directory, file)}) {
-    if (const auto facts = read_data_facts(path, file)) return facts->range;
-    if (run_directory.empty()) break;
+    if (auto facts = read_data_facts(path, file)) known = {facts->range, std::move(facts->unknown)};
+    if (run_directory.empty() || known.left.empty()) break;
   }
-  return std::nullopt;
+  return known;
 }
 
 /// Says where it is remembered. A run that is refused leaves nothing in its directory.
@@ -97,31 +118,46 @@ TokenRange take(Unpacker& unpacker) {
   return range;
 }
 
-/// What rank 0 knows of each file, for all.
-std::vector<std::optional<TokenRange>> recalled_by_rank0(const Files& files, const RunDirectory& run,
-                                                         Communicator& hosts) {
+/// What is known of each file, or why that could not be read: parts may not belong together.
+std::string packed_known(const Files& files, const RunDirectory& run) {
   Packer packer;
-  for (const TokenFile* file : files) {
-    if (hosts.rank() != 0) break;
-    const std::optional<TokenRange> range = recall(*file, run.path);
-    packer.put(static_cast<std::uint8_t>(range.has_value()));
-    put(range.value_or(TokenRange{}), packer);
+  packer.put(std::string_view());
+  try {
+    for (const TokenFile* file : files) {
+      const Known known = recall(*file, run.path);
+      put(known.range, packer);
+      packer.put(static_cast<std::int64_t>(known.left.size()));
+      for (const TokenInterval& interval : known.left) packer.put(interval.begin, interval.end);
+    }
+  } catch (const Error& error) {
+    return Packer().put(std::string_view(error.what())).bytes();
   }
-  const std::string bytes = broadcast_bytes(packer.bytes(), 0, hosts);
+  return packer.bytes();
+}
+
+/// What rank 0 knows of each file, for all.
+std::vector<Known> recalled_by_rank0(const Files& files, const RunDirectory& run, Communicator& hosts) {
+  const std::string bytes = broadcast_bytes(hosts.rank() == 0 ? packed_known(files, run) : std::string(), 0, hosts);
   Unpacker unpacker(bytes);
-  std::vector<std::optional<TokenRange>> known;
+  const std::string error = unpacker.take_text();
+  if (!error.empty()) throw Error(ExitCode::usage, error, true);
+  std::vector<Known> known;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const bool is_known = unpacker.take<std::uint8_t>() != 0;
-    const TokenRange range = take(unpacker);
-    known.push_back(is_known ? std::optional(range) : std::nullopt);
+    Known of_file{.range = take(unpacker)};
+    for (auto left = unpacker.take<std::int64_t>(); left > 0; --left) {
+      const auto begin = unpacker.take<std::int64_t>();
+      of_file.left.push_back({begin, unpacker.take<std::int64_t>()});
+    }
+    known.push_back(std::move(of_file));
   }
   unpacker.expect_end();
   return known;
 }
 
-TokenRange scan_together(const TokenFile& file, Communicator& hosts) {
-  const std::int64_t ranks = hosts.size(), each = ceil_div(file.tokens(), ranks);
-  const std::int64_t begin = std::min(each * hosts.rank(), file.tokens()), end = std::min(begin + each, file.tokens());
+TokenRange scan_together(const TokenFile& file, const TokenInterval& interval, Communicator& hosts) {
+  const std::int64_t ranks = hosts.size(), each = ceil_div(interval.end - interval.begin, ranks);
+  const std::int64_t begin = std::min(interval.begin + each * hosts.rank(), interval.end);
+  const std::int64_t end = std::min(begin + each, interval.end);
   TokenRange mine;
   files::ReadProgress progress;
   const auto absent = files::read_together("scan of token ids", hosts, progress, [&] {
@@ -141,6 +177,12 @@ TokenRange scan_together(const TokenFile& file, Communicator& hosts) {
   return whole;
 }
 
+TokenRange scan_together(const TokenFile& file, const Known& known, Communicator& hosts) {
+  TokenRange whole = known.range;
+  for (const TokenInterval& interval : known.left) whole.merge(scan_together(file, interval, hosts));
+  return whole;
+}
+
 }  // namespace
 
 void check_token_ranges(const Sampler& sampler, const RunDirectory& run, Communicator& hosts) {
@@ -149,10 +191,11 @@ void check_token_ranges(const Sampler& sampler, const RunDirectory& run, Communi
   for (std::size_t i = 0; i < files.size(); ++i) {
     const TokenFile& file = *files[i];
     const auto begin = Clock::now();
-    const TokenRange range = known[i] ? *known[i] : scan_together(file, hosts);
+    const TokenRange range = scan_together(file, known[i], hosts);
     const std::int64_t vocab_size = sampler.config().vocab_size;
-    if (!known[i] && hosts.rank() == 0) {
-      tell(file, range, begin, remember(file, range, run, !is_in_vocabulary(range, vocab_size)));
+    if (!known[i].left.empty() && hosts.rank() == 0) {
+      tell(file, range, bytes_left(file, known[i]), begin,
+           remember(file, range, run, !is_in_vocabulary(range, vocab_size)));
     }
     expect_in_vocabulary(file, range, vocab_size);
   }
@@ -161,33 +204,27 @@ void check_token_ranges(const Sampler& sampler, const RunDirectory& run, Communi
 void check_token_range(const TokenFile& file, std::int64_t vocab_size, Communicator& hosts) {
   if (!may_leave_vocabulary(file.type(), vocab_size)) return;
   const auto known = recalled_by_rank0({&file}, RunDirectory{}, hosts).front();
-  expect_in_vocabulary(file, known ? *known : scan_together(file, hosts), vocab_size, "--data");
+  expect_in_vocabulary(file, scan_together(file, known, hosts), vocab_size, "--data");
 }
 
 void check_token_ranges(const Sampler& sampler, const std::string& run_directory, std::int64_t most_scanned) {
   std::int64_t left = most_scanned;
   for (const TokenFile* file : files_to_check(sampler)) {
-    auto range = recall(*file, run_directory);
-    if (!range && bytes_of(*file) > left) {
+    const Known known = recall(*file, run_directory);
+    const std::int64_t bytes = bytes_left(*file, known);
+    if (bytes > left) {
       log::info(
           "data: {} has {}, whose token ids are not looked at here, where {} are scanned at most, but when the run "
           "starts (octet inspect --remember does it now)",
-          file->bin_path(), format_bytes(bytes_of(*file)), format_bytes(most_scanned));
+          file->bin_path(), format_bytes(bytes), format_bytes(most_scanned));
       continue;
     }
-    if (!range) {
-      left -= bytes_of(*file);
-      const auto begin = Clock::now();
-      range = scan_tokens(*file);
-      tell(*file, *range, begin, "not remembered (octet inspect --remember does)");
-    }
-    expect_in_vocabulary(*file, *range, sampler.config().vocab_size);
+    left -= bytes;
+    const auto begin = Clock::now();
+    const TokenRange range = scan_here(*file, known);
+    if (!known.left.empty()) tell(*file, range, bytes, begin, "not remembered (octet inspect --remember does)");
+    expect_in_vocabulary(*file, range, sampler.config().vocab_size);
   }
-}
-
-TokenRange scan_tokens(const TokenFile& file) {
-  Progress progress("scan", bytes_of(file));
-  return scan(file, 0, file.tokens(), [&](std::int64_t bytes) { progress.advance(bytes); });
 }
 
 }  // namespace octet

@@ -12,8 +12,8 @@ namespace octet {
 
 // Token ids that the vocabulary does not hold are found when a run starts, not when their batch comes. What the ids of
 // a source are is read from the side file of its data (src/data/data_facts.h), or from the run directory, where an
-// earlier start of the run remembered it. Data of which nothing is known are scanned, and rank 0 remembers that in the
-// run directory: a run writes nothing beside its data.
+// earlier start of the run remembered it. Data of which nothing is known are scanned, of parts beside each other those
+// that say nothing, and rank 0 remembers that in the run directory: a run writes nothing beside its data.
 
 /// Checks every source of a run. The ranks share a scan, each reading a part of the file, and all throw the same usage
 /// error for ids that are not in the vocabulary. Throws as files::read_together where a host cannot read the data.
@@ -28,8 +28,5 @@ void check_token_range(const TokenFile& file, std::int64_t vocab_size, Communica
 /// there. Of data of which nothing is known at most `most_scanned` bytes are scanned, over all sources: one whose .bin
 /// file has more than what is left is left to the run, with a line in the log.
 void check_token_ranges(const Sampler& sampler, const std::string& run_directory, std::int64_t most_scanned);
-
-/// Scans a whole file in this process, with progress on standard error. Throws files::ReadError.
-TokenRange scan_tokens(const TokenFile& file);
 
 }  // namespace octet

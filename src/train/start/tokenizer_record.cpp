@@ -38,6 +38,7 @@ std::string packed_facts(Files files) {
       nlohmann::json one = nlohmann::json::object();
       if (facts && facts->tokenizer) one["tokenizer"] = json_of(*facts->tokenizer);
       if (facts && facts->text_bytes) one["text_bytes"] = *facts->text_bytes;
+      if (facts && facts->origin) one["made"] = json_of(*facts->origin);
       packed["sources"].push_back(one);
     }
   } catch (const Error& error) {
@@ -56,6 +57,7 @@ Facts unpacked_facts(const std::string& text) {
       of_one.tokenizer = tokenizer_identity_of(JsonReader(one["tokenizer"], "train", "what rank 0 has read"));
     }
     if (one.contains("text_bytes")) of_one.text_bytes = one["text_bytes"].get<std::int64_t>();
+    if (one.contains("made")) of_one.origin = data_origin_of(JsonReader(one["made"], "train", "what rank 0 has read"));
     facts.emplace_back(std::move(of_one));
   }
   return facts;

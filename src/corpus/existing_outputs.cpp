@@ -1,0 +1,90 @@
+#include "src/corpus/existing_outputs.h"
+
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "src/base/error.h"
+#include "src/data/data_facts.h"
+#include "src/data/token_file.h"
+
+namespace octet {
+namespace fs = std::filesystem;
+namespace {
+
+std::optional<std::string> some_file_of_pair(const std::string& prefix) {
+  for (const std::string& path : token_file_paths(prefix)) {
+    std::error_code failed;  // of a path that leads nowhere, which whoever writes there finds too
+    if (fs::exists(path, failed)) return path;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Standing standing_of(const std::string& prefix, std::uint64_t command) {
+  std::error_code failed;  // of a path that leads nowhere, which whoever writes there finds too
+  const auto [bin, idx] = token_file_paths(prefix);
+  const bool has_bin = fs::exists(bin, failed), has_idx = fs::exists(idx, failed);
+  if (!has_bin && !has_idx) return Standing::nothing;
+  const auto record = read_data_record(data_facts_path(prefix));
+  if (!has_bin || !record || !record->origin || record->origin->command != command) return Standing::other;
+  if (!has_idx) return Standing::begun;  // which gets its name last
+  try {
+    const TokenPair pair(prefix);
+    const bool same = pair.fingerprint() == record->fingerprint && pair.tokens() == record->tokens;
+    return same ? Standing::whole : Standing::other;
+  } catch (const Error&) {
+    return Standing::other;
+  }
+}
+
+bool is_made(const Outputs& outputs, std::uint64_t command) {
+  const auto is_whole = [&](const std::string& prefix) { return standing_of(prefix, command) == Standing::whole; };
+  return is_whole(outputs.kept) && (outputs.held_out.empty() || is_whole(outputs.held_out));
+}
+
+void refuse_pair_beside_parts(const std::string& prefix, const Share& share, bool holdout) {
+  const Outputs whole = outputs_of(prefix, {}, holdout);
+  for (const std::string& name : {whole.kept, whole.held_out}) {
+    if (name.empty()) continue;
+    const auto other = share.shares == 1 ? some_part_of(name) : some_file_of_pair(name);
+    if (!other) continue;
+    throw usage_error("corpus",
+                      "{} is there: {} and it would be a pair and parts of one data set beside each other, of which no "
+                      "run would know which is meant: move it away, or take another --output",
+                      *other, outputs_of(name, share, false).kept);
+  }
+}
+
+void refuse_existing(const Outputs& outputs, std::uint64_t command) {
+  for (const std::string& prefix : {outputs.kept, outputs.held_out}) {
+    if (prefix.empty() || standing_of(prefix, command) != Standing::other) continue;
+    const auto path = some_file_of_pair(prefix);
+    if (path) throw usage_error("corpus", "{} exists; --overwrite replaces it", *path);
+  }
+}
+
+void refuse_old_holdout(const std::string& prefix, const Share& share) {
+  const Outputs with = outputs_of(prefix, share, true);
+  for (const std::string& path : token_file_paths(with.held_out)) {
+    std::error_code failed;
+    if (!fs::exists(path, failed)) continue;
+    throw usage_error("corpus",
+                      "{} exists: what an earlier run held out would be in {} too, since --holdout is 0; expected "
+                      "--holdout as before, or nothing of that name: remove the files {}.*",
+                      path, with.kept, with.held_out);
+  }
+}
+
+TokenCounts counts_of(const std::string& prefix) {
+  const TokenFile file(prefix);
+  TokenCounts counts{.documents = file.documents(), .tokens = file.tokens()};
+  const auto facts = read_data_facts(data_facts_path(prefix), file);
+  if (!facts) return counts;
+  counts.text_bytes = facts->text_bytes.value_or(0);
+  counts.range = facts->range;
+  return counts;
+}
+
+}  // namespace octet

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "src/corpus/outputs.h"
+
+namespace octet {
+
+/// What stands at a prefix.
+enum class Standing {
+  nothing,
+  whole,  ///< what a run of the same command has made
+  begun,  ///< what one has begun: tokens without their index
+  other
+};
+/// By the side file and the fingerprint; `command` is DataOrigin::command.
+Standing standing_of(const std::string& prefix, std::uint64_t command);
+
+/// Whether a run of the same command has made all outputs; their tokenizers' copies may be missing.
+bool is_made(const Outputs& outputs, std::uint64_t command);
+
+/// Usage error where one of the outputs is there and not of a run of the same command.
+void refuse_existing(const Outputs& outputs, std::uint64_t command);
+
+/// Usage error, also for --overwrite, where an output and what is there would be a pair and parts of one name beside
+/// each other, which whoever reads them refuses.
+void refuse_pair_beside_parts(const std::string& prefix, const Share& share, bool holdout);
+
+/// Usage error where documents stand beside PREFIX that an earlier run held out of it: of a run without a holdout, with
+/// --overwrite too, they would be in PREFIX as well, and whoever measures on them would not know it. They may be the
+/// user's own, so they stay.
+void refuse_old_holdout(const std::string& prefix, const Share& share);
+
+/// What the tokens at a prefix have, by their files; whole ones that `octet prepare` has made.
+TokenCounts counts_of(const std::string& prefix);
+
+}  // namespace octet
