@@ -102,7 +102,7 @@ int train(const CommandLine& command, const std::vector<std::string>& words, Mpi
   // Before what takes long, and after it ends: a second start is refused at once.
   const OwnedDirectory directory = claim_run_directory(config, config_name(command), all_hosts);
   log::info("cores: {}", binding.line);
-  FailureStatus failure(directory.run, all_hosts);
+  FailureStatus failure(directory.run, all_hosts, config.train.steps);
   RankMachine machine;
   std::unique_ptr<Communicator> control;
   const FailureContext context{

@@ -4,11 +4,20 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <utility>
 
 #include "src/base/error.h"
 
 namespace octet {
+namespace {
+
+std::size_t bytes_behind(int file, off_t begin) {
+  const off_t end = ::lseek(file, 0, SEEK_END);
+  return end > begin ? static_cast<std::size_t>(end - begin) : 0;
+}
+
+}  // namespace
 
 AppendedFile::AppendedFile(std::string path)
     : path_(std::move(path)), file_(open_to_write(path_.c_str(), O_WRONLY | O_APPEND)) {
@@ -25,7 +34,8 @@ void AppendedFile::write_kept() {
   const off_t end = ::lseek(file_.get(), 0, SEEK_END);
   if (!write_all(file_.get(), kept_)) {
     const int reason = errno;
-    [[maybe_unused]] const int cut = ::ftruncate(file_.get(), end);  // where that fails too, a part is all there is
+    // Where that fails too, the next write completes the record that has a part there.
+    if (::ftruncate(file_.get(), end) != 0) kept_.erase(0, bytes_behind(file_.get(), end));
     throw internal_error("metrics", "{}: cannot be written: {}", path_, why_not_written(reason));
   }
   kept_.clear();

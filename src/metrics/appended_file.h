@@ -9,7 +9,8 @@ namespace octet {
 
 /// A file to which whole records are added, each written at once, so that a killed run keeps what it logged. What
 /// cannot be written, on a full disk for one, stays in memory and is written before the next record: a disk that has
-/// room again misses nothing, and the file never has a part of a record.
+/// room again misses nothing, and the file has no part of a record, but for the one that a killed process was writing,
+/// and for one that the disk does not even let be taken back: that one the next write completes.
 class AppendedFile {
  public:
   /// Usage error when the file cannot be opened or made.

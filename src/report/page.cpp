@@ -52,8 +52,11 @@ ordered_json profile_data(const Profile& profile) {
   return out;
 }
 
+/// A mark of the restarts at a step: there may be several.
 ordered_json run_data(const RunFiles& run) {
-  ordered_json out{{"name", run.name}, {"running", run.status.state == "running"}, {"restarts", restart_steps(run)}};
+  std::vector<std::int64_t> restarts = restart_steps(run);
+  restarts.erase(std::unique(restarts.begin(), restarts.end()), restarts.end());
+  ordered_json out{{"name", run.name}, {"running", run.status.state == "running"}, {"restarts", restarts}};
   if (run.profile) out["profile"] = profile_data(*run.profile);
   return out;
 }

@@ -4,28 +4,39 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <span>
 #include <string_view>
+#include <utility>
 
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/json_reader.h"
 #include "src/base/options/yaml.h"
+#include "src/base/read_file.h"
 #include "src/owner/evidence.h"
 
 namespace octet {
 namespace {
 
-/// Calls `use(line, number)` for every line that has its end.
+/// Calls `use(line, number)` for every line of the file that has its end.
 template <typename Use>
-void each_line(std::string_view text, const Use& use) {
+void each_line(const std::string& path, const Use& use) {
+  const FileHandle file = open_to_read(path.c_str());
+  if (!file) throw not_read("report", path);
+  std::string text;  // of lines that are not used yet
   std::int64_t number = 0;
-  for (std::size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
-    use(text.substr(0, end), ++number);
-  }
+  files::InputFile(path, file.get()).read_blocks([&](std::span<const char> block) {
+    std::size_t begin = 0, from = text.size();
+    text.append(block.data(), block.size());
+    for (std::size_t end; (end = text.find('\n', from)) != std::string::npos; begin = from = end + 1) {
+      use(std::string_view(text).substr(begin, end - begin), ++number);
+    }
+    text.erase(0, begin);
+  });
 }
 
 std::vector<std::int64_t> ascending(const std::map<std::int64_t, std::int64_t>& first_steps) {
-  std::set<std::int64_t> steps;
+  std::multiset<std::int64_t> steps;
   for (const auto& [start, step] : first_steps) {
     if (start > 0) steps.insert(step);
   }
@@ -33,8 +44,8 @@ std::vector<std::int64_t> ascending(const std::map<std::int64_t, std::int64_t>& 
 }
 
 /// The first step of each block of lines that one restart discarded.
-std::vector<std::int64_t> starts_of_blocks(const std::vector<StepMetrics>& discarded, std::int64_t log_every) {
-  std::set<std::int64_t> steps;
+std::vector<std::int64_t> starts_of_blocks(const std::vector<LoggedStep>& discarded, std::int64_t log_every) {
+  std::multiset<std::int64_t> steps;
   for (std::size_t i = 0; i < discarded.size(); ++i) {
     const std::int64_t step = discarded[i].step, before = i == 0 ? step : discarded[i - 1].step;
     if (step <= before || step > before + log_every) steps.insert(step);
@@ -44,38 +55,37 @@ std::vector<std::int64_t> starts_of_blocks(const std::vector<StepMetrics>& disca
 
 }  // namespace
 
-std::vector<StepMetrics> read_metrics(const std::string& path) {
-  const std::string text = text_of_file("report", path);
-  std::vector<StepMetrics> metrics;
-  each_line(text, [&](std::string_view line, std::int64_t number) {
-    metrics.push_back(step_metrics_of(line, fmt::format("{}:{}", path, number)));
-    const std::size_t n = metrics.size();
-    if (n > 1 && metrics[n - 1].step <= metrics[n - 2].step) {
+LoggedSteps read_metrics(const std::string& path) {
+  LoggedSteps out;
+  each_line(path, [&](std::string_view line, std::int64_t number) {
+    StepMetrics metrics = step_metrics_of(line, fmt::format("{}:{}", path, number));
+    if (!out.steps.empty() && metrics.step <= out.steps.back().step) {
       throw usage_error("report", "{}:{}: step {} after step {}, expected each step once and in order", path, number,
-                        metrics[n - 1].step, metrics[n - 2].step);
+                        metrics.step, out.steps.back().step);
     }
+    out.steps.push_back(logged_step(metrics));
+    out.passes = std::move(metrics.passes);
   });
-  return metrics;
+  return out;
 }
 
-std::vector<StepMetrics> read_discarded_metrics(const std::string& path) {
-  const std::string text = text_of_file("report", path);
-  std::vector<StepMetrics> metrics;
-  each_line(text, [&](std::string_view line, std::int64_t) {
+std::vector<LoggedStep> read_discarded_metrics(const std::string& path) {
+  std::vector<LoggedStep> metrics;
+  each_line(path, [&](std::string_view line, std::int64_t) {
     try {
-      metrics.push_back(step_metrics_of(line, path));
+      metrics.push_back(logged_step(step_metrics_of(line, path)));
     } catch (const Error&) {  // the rest of a line whose writer was killed
     }
   });
   return metrics;
 }
 
-std::vector<std::int64_t> restart_steps(const std::vector<StepMetrics>& metrics,
-                                        const std::vector<StepMetrics>& discarded, std::int64_t log_every) {
+std::vector<std::int64_t> restart_steps(const std::vector<LoggedStep>& metrics,
+                                        const std::vector<LoggedStep>& discarded, std::int64_t log_every) {
   std::map<std::int64_t, std::int64_t> first_steps;
   bool recorded = false;
   for (const auto* lines : {&metrics, &discarded}) {
-    for (const StepMetrics& m : *lines) {
+    for (const LoggedStep& m : *lines) {
       if (!m.restarts) continue;
       recorded = true;
       const auto [place, is_new] = first_steps.emplace(*m.restarts, m.step);
@@ -164,6 +174,15 @@ std::string shortest_name(const std::vector<fs::path>& places, const fs::path& o
   }
 }
 
+/// N of the head line "# N parameters" of model.yaml; empty where it is another one.
+std::string parameters_of(std::string_view text) {
+  constexpr std::string_view head = "# ", tail = " parameters\n";
+  const std::size_t end = text.find(tail);
+  if (!text.starts_with(head) || end == std::string_view::npos) return "";
+  const std::string_view number = text.substr(head.size(), end - head.size());
+  return number.find_first_not_of("0123456789,") == std::string_view::npos ? std::string(number) : "";
+}
+
 }  // namespace
 
 std::string RunFiles::option(const std::string& key) const {
@@ -180,13 +199,27 @@ RunFiles read_run(const std::string& path) {
   };
   const fs::path place = place_of(path);
   expect_status(path);
-  RunFiles run{.path = path,
-               .name = place.filename().string(),
-               .status = believed(status_of(file("status.json")), ask_owner(path)),
-               .config = flat_yaml(text_of_file("report", file("config.yaml")), file("config.yaml")),
-               .metrics = read_metrics(file("metrics.jsonl")),
-               .discarded = {},
-               .profile = {}};
+  const RunStatus written = status_of(file("status.json"));
+  RunFiles run;
+  run.path = path;
+  run.name = place.filename().string();
+  run.status = believed(written, ask_owner(path));
+  if (there("config.yaml")) {
+    run.config = flat_yaml(text_of_file("report", file("config.yaml")), file("config.yaml"));
+  }
+  if (there("model.yaml")) {
+    const std::string model = text_of_file("report", file("model.yaml"));
+    run.model = flat_yaml(model, file("model.yaml"));
+    run.parameters = parameters_of(model);
+  }
+  if (there("metrics.jsonl")) {
+    LoggedSteps logged = read_metrics(file("metrics.jsonl"));
+    run.metrics = std::move(logged.steps);
+    run.passes = std::move(logged.passes);
+  }
+  if (written.state == "running" && !run.metrics.empty()) {
+    run.status.step = std::max(run.status.step, run.metrics.back().step);
+  }
   if (there("metrics.discarded.jsonl")) run.discarded = read_discarded_metrics(file("metrics.discarded.jsonl"));
   if (there("profile.json")) run.profile = read_profile(file("profile.json"));
   return run;

@@ -9,23 +9,31 @@
 #include <vector>
 
 #include "src/metrics/status.h"
-#include "src/metrics/step_metrics.h"
+#include "src/report/logged_step.h"
 
 namespace octet {
 
-/// The lines of metrics.jsonl. A last line without its end is being written and is left out. Usage error that names
-/// file, line and reason where the file is missing, a line cannot be read, or steps do not ascend.
-std::vector<StepMetrics> read_metrics(const std::string& path);
+/// The lines of metrics.jsonl.
+struct LoggedSteps {
+  std::vector<LoggedStep> steps;  ///< ascending
+  std::vector<double> passes;     ///< over each source of the data, of the last line; none of older versions
+};
+
+/// A last line without its end is being written and is left out. The text is read block by block: of a long run it is
+/// larger than what is kept of it. Usage error that names file, line and reason where the file is missing, a line
+/// cannot be read, or steps do not ascend; files::ReadError where the file system fails.
+LoggedSteps read_metrics(const std::string& path);
 
 /// The lines of metrics.discarded.jsonl: steps begin anew with every start, and what a killed start left of a line is
 /// left out.
-std::vector<StepMetrics> read_discarded_metrics(const std::string& path);
+std::vector<LoggedStep> read_discarded_metrics(const std::string& path);
 
-/// The steps at which a restart went on, ascending: the first step that each start after the first one logged. A start
-/// that logged none is missing. Files of older versions do not say which start a line is of; of those only starts that
-/// did steps again are known, by the lines that they had discarded, `log_every` steps apart.
-std::vector<std::int64_t> restart_steps(const std::vector<StepMetrics>& metrics,
-                                        const std::vector<StepMetrics>& discarded, std::int64_t log_every);
+/// The steps at which restarts went on, ascending, one for each start after the first one: the first step that it
+/// logged. A start that logged none is missing; where several went on at the same step, that stands there as often.
+/// Files of older versions do not say which start a line is of; of those only starts that did steps again are known, by
+/// the lines that they had discarded, `log_every` steps apart.
+std::vector<std::int64_t> restart_steps(const std::vector<LoggedStep>& metrics,
+                                        const std::vector<LoggedStep>& discarded, std::int64_t log_every);
 
 /// What profile.json says: where the time of a few steps went.
 struct Profile {
@@ -60,18 +68,25 @@ Profile read_profile(const std::string& path);
 struct RunFiles {
   std::string path;  ///< as it was named
   std::string name;  ///< for readers; no other run of the report has it
-  RunStatus status;  ///< as it can be believed (src/owner/evidence.h): "lost" where the process was killed
-  std::map<std::string, std::string> config;  ///< "section.key" to its value, as config.yaml has it
-  std::vector<StepMetrics> metrics;           ///< steps in ascending order
-  std::vector<StepMetrics> discarded;         ///< of steps that were done again, in the order of the starts
+  /// As it can be believed (src/owner/evidence.h): "lost" where the process was killed. While the file says "running",
+  /// its step is that of the last save, and the last one that was logged stands here.
+  RunStatus status;
+  /// "section.key" to its value, as config.yaml has it; empty where a run failed before it wrote that.
+  std::map<std::string, std::string> config;
+  std::map<std::string, std::string> model;  ///< keys of model.yaml to their values; empty of older versions
+  std::string parameters;                    ///< of the model, "4,852,992"; empty where model.yaml does not say it
+  std::vector<LoggedStep> metrics;           ///< steps in ascending order
+  std::vector<double> passes;                ///< over each source of the data, when the last step was logged
+  std::vector<LoggedStep> discarded;         ///< of steps that were done again, in the order of the starts
   std::optional<Profile> profile;
 
   /// The value of a key of config.yaml; "" where it is not there, as in runs of other versions.
   std::string option(const std::string& key) const;
 };
 
-/// Reads the files. Usage error that names file and line where one is missing or damaged; metrics.discarded.jsonl and
-/// profile.json need not be there, and a last line of metrics.jsonl that is not complete yet is left out.
+/// Reads the files. Usage error that names file and line where one is damaged, and where there is no status.json. The
+/// others need not be there: a run that failed before its first step has little more. A last line of metrics.jsonl that
+/// is not complete yet is left out.
 RunFiles read_run(const std::string& path);
 
 /// The runs of these directories, each with the shortest end of its path as a name that tells it from the others.

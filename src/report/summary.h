@@ -16,7 +16,9 @@ struct TableRow {
 /// What a reader wants to know of each run first: how it stands, what was trained how, and what came out.
 std::vector<TableRow> summary_table(const std::vector<RunFiles>& runs);
 
-/// The options whose values are not the same in all runs, but for where each run writes; none of a single run.
+/// The keys of the model ("model.dim") and the options whose values are not the same in all runs, but for where each
+/// run writes; none of a single run. A run that has no model.yaml, or no config.yaml, makes no difference in what would
+/// stand there.
 std::vector<TableRow> differing_options(const std::vector<RunFiles>& runs);
 
 /// Tokens a second; nothing where it is not known.
@@ -26,9 +28,9 @@ struct Throughput {
 };
 
 /// The mean of all lines but the first of each start, which warms up; nothing where there is no other.
-Throughput mean_throughput(const std::vector<StepMetrics>& metrics, const std::vector<std::int64_t>& restarts);
+Throughput mean_throughput(const std::vector<LoggedStep>& metrics, const std::vector<std::int64_t>& restarts);
 
-/// The steps at which the run's restarts went on.
+/// The steps at which the run's restarts went on (run_files.h).
 std::vector<std::int64_t> restart_steps(const RunFiles& run);
 
 }  // namespace octet

@@ -29,9 +29,10 @@ class CheckpointingTest : public TrainerTest {
     config_.run_dir = folder_ / "run";
     trainer_ = std::make_unique<Trainer>(config_, mesh_, *world_, *stream_, nullptr);
     const RunDirectory directory{.path = config_.run_dir};
-    write_run_directory(directory, "", *world_);
+    write_run_directory(directory, "", config_.model, *world_);
     log_ = std::make_unique<RunLog>(config_, environment_, directory);
     checkpoints_ = std::make_unique<Checkpointing>(config_, environment_, *trainer_, *log_, StartingPoint{});
+    log_->begin();
   }
 
   /// A run of its own with that interval and age.

@@ -26,7 +26,9 @@ struct LoopRun {
         log(config, environment, directory),
         checkpoints(config, environment, trainer, log, {}),
         profiler(config, environment, directory, 0),
-        failure(directory, control) {}
+        failure(directory, control, config.train.steps) {
+    log.begin();
+  }
 
   /// Returns the exit code. `until`: as train.max_wall_time has it.
   int train(const WallClock& until = WallClock(0)) {
@@ -43,7 +45,7 @@ struct LoopRun {
 
   static RunDirectory make_directory(const std::string& path, const Communicator& control) {
     RunDirectory made{.path = path};
-    write_run_directory(made, "", control);
+    write_run_directory(made, "", {}, control);
     return made;
   }
 

@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <functional>
+#include <optional>
 
 #include "src/comm/host_exchange.h"
 #include "src/comm/look_together.h"
@@ -10,6 +11,7 @@
 #include "src/train/step/step_works.h"
 #include "tests/equivalence/trainer_test.h"
 #include "tests/support/expect_has.h"
+#include "tests/support/unlisted_folder.h"
 
 namespace octet {
 namespace {
@@ -122,6 +124,17 @@ TEST_F(OpenData, WhatTheFileSystemDoesNotGiveIsNoMistakeInTheData) {
   });
   const std::string text = refusal(ExitCode::internal);
   EXPECT_HAS(text, "cannot read " + prefix(2) + ".idx on 1 of 1 host(s): No such device");
+  unsetenv("OCTET_TEST_PAUSES");
+}
+
+/// Nor is a folder whose parts cannot be listed to the end one in which parts are missing.
+TEST_F(OpenData, AFolderThatCannotBeListedIsNoMistakeInTheData) {
+  ASSERT_EQ(setenv("OCTET_TEST_PAUSES", "0.01", 1), 0);
+  std::optional<test::UnlistedFolder> cut_off;
+  if (world_->rank() == 0) cut_off.emplace();
+  const std::string there = broadcast_bytes(cut_off ? cut_off->path() : "", 0, *world_);
+  config_.data.train = {{there + "/x", 1.0}};
+  EXPECT_HAS(refusal(ExitCode::internal), "cannot read " + there + " on 1 of 1 host(s): ");
   unsetenv("OCTET_TEST_PAUSES");
 }
 

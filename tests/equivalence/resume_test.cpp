@@ -36,10 +36,11 @@ class ResumeTest : public TrainerTest {
   }
   /// Two steps and a checkpoint.
   void train() {
-    write_run_directory(directory_, "", *world_);
+    write_run_directory(directory_, "", {}, *world_);
     Trainer trainer(config_, mesh_, *world_, *stream_, nullptr);
     for (const std::int64_t step : {1, 2}) train_step(trainer, step);
     RunLog log(config_, environment_, directory_);
+    log.begin();
     Checkpointing(config_, environment_, trainer, log, {}).finish(2, 2.0);
     directory_.resumes = true;
   }

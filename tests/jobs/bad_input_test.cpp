@@ -162,6 +162,7 @@ TEST_F(BadInput, Layouts) {
   refuses("run.yaml --parallel.pp_chunks 2", {"command line: parallel.pp_chunks = 2", "1f1b has one stage a rank"});
   refuses("run.yaml --parallel.pp 2 --parallel.pp_layout 1,1,1", {"parallel.pp_layout = 1,1,1", "3 stages"});
   refuses("run.yaml --parallel.pp 2 --parallel.pp_layout 2,2", {"parallel.pp_layout = 2,2", "has 4 blocks"});
+  refuses("run.yaml --parallel.pp 2 --parallel.pp_layout 2,1,auto", {"parallel.pp_layout = 2,1,auto", "expected auto"});
   refuses("run.yaml --parallel.pp 2 --parallel.pp_layout even", {"parallel.pp_layout = even", "expected auto"});
   const std::string float8 = " --precision float8";
   refuses("run.yaml --train.seq_len 33" + float8,

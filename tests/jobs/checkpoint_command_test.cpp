@@ -111,7 +111,7 @@ TEST_F(CheckpointCommand, WrongUseIsOneMessageAndExitCode64) {
 }
 
 TEST_F(CheckpointCommand, List) {
-  const std::string all = expect(0, "list " + run(), {"step", "loss"});
+  const std::string all = expect(0, "list " + run(), {"step", "time (UTC)", "loss"});
   EXPECT_EQ(occurrences(all, "committed"), 3);
   EXPECT_LT(all.find("       30  "), all.find("       10  "));
   EXPECT_EQ(expect(0, "list " + run() + "/checkpoints/"), all);

@@ -46,7 +46,11 @@ TEST(Stopping, SigintToOneRankEndsAllAtAStep) {
 TEST(Stopping, SigtermToOneStageEndsAllOfAPipelineAtAStep) {
   for (const char* stage : {"0", "1"}) {
     EndlessRun run("--parallel.pp 2 --train.micro_batch 6");
-    expect_stopped(run.end_by(SIGTERM, stage), 143, "SIGTERM");
+    const TrainedRun& ended = run.end_by(SIGTERM, stage);
+    expect_stopped(ended, 143, "SIGTERM");
+    // The figures of steps are of rank 0's memory.
+    EXPECT_HAS(ended.result.err, "memory plan of the pipeline's ranks:\n");
+    EXPECT_HAS(ended.result.err, "  the most\n");
     EXPECT_TRUE(run.processes().empty());
   }
 }

@@ -196,6 +196,18 @@ TEST(InitialWeights, ThatCannotBeReadAreNotThoseOfAnOlderCheckpoint) {
   EXPECT_HAS(dry.err, "step-000030/manifest.json: Too many levels of symbolic links");
 }
 
+/// A link that leads to itself stands for a file server that fails.
+TEST(InitialWeights, ThatCannotBeReadAreAskedForAgain) {
+  ASSERT_EQ(in_workplace("cp -r " + origin().folder + " not-given").exit_code, 0);
+  const std::string index = workplace() / "not-given/model.safetensors.index.json";
+  std::filesystem::remove(index);
+  std::filesystem::create_symlink("model.safetensors.index.json", index);
+  const TrainedRun run = begun_with("not-given", 2);
+  EXPECT_EQ(run.result.exit_code, 70) << run.result.all();
+  EXPECT_EQ(occurrences(run.result.err, "model.safetensors.index.json: Too many levels of symbolic links; tried again"),
+            3);
+}
+
 TEST(InitialWeights, ThatWereTrainedWithDropoutAreWarnedOf) {
   ASSERT_EQ(in_workplace("cp -r " + origin().folder + " dropped-out").exit_code, 0);
   const std::string path = workplace() / "dropped-out/config.json", none = "\"attention_dropout\": 0.0";

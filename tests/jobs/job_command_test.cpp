@@ -85,6 +85,27 @@ TEST_F(JobCommand, WaitsWhereSlurmHasPutTheJobBackIntoTheQueue) {
   }
 }
 
+TEST_F(JobCommand, ALaunchThatACancellationEndedSaysSo) {
+  const std::string shown = run_ + "/slurm-job.txt", reason = "the job was cancelled; SIGTERM";
+  write_bytes(workplace() / shown, "JobState=COMPLETING Reason=None Dependency=(null)\n   Requeue=1 Restarts=0\n");
+  before();
+  write_status(workplace() / (run_ + "/status.json"), {.state = "stopped", .reason = "SIGTERM", .exit_code = 75});
+  EXPECT_HAS(ask("after --terminated --restarts 0 --launcher-code 75", shown), "action=stop");
+  EXPECT_HAS(read_bytes(workplace() / (run_ + "/job/launches.jsonl")), "\"reason\":\"" + reason + "\"");
+  EXPECT_EQ(read_status(workplace() / (run_ + "/status.json"))->reason, reason);
+}
+
+/// What stands in status.json then is of the last save.
+TEST_F(JobCommand, TheLastLoggedStepIsThatOfARunThatWasKilled) {
+  for (const char* lines : {"{\"step\":7}\n{\"step\":9}\n{\"st", "no JSON\n", ""}) {
+    before();
+    write_status(workplace() / (run_ + "/status.json"), {.state = "running", .reason = "", .step = 5, .steps = 20});
+    write_bytes(workplace() / (run_ + "/metrics.jsonl"), lines);
+    EXPECT_HAS(ask("after --launcher-code 137"), "action=restart");
+    EXPECT_EQ(read_status(workplace() / (run_ + "/status.json"))->step, *lines == '{' ? 9 : 5) << lines;
+  }
+}
+
 TEST_F(JobCommand, LooksAtNodesAgainWhereNeitherTheyNorSlurmAnswer) {
   EXPECT_HAS(ask("before --nodes 2 --hosts n[7-8] --preflight " + run_ + "/job/preflight"), "action=look_again");
   EXPECT_EQ(launches(), 0) << "nothing was tried";

@@ -29,6 +29,27 @@ TEST(Report, IsOnePageOfRealRuns) {
   EXPECT_EQ(report(a.directory + " -o reported.html").exit_code, 0);
 }
 
+/// One model file, edited between two runs.
+TEST(Report, SaysWhatModelEachRunTrained) {
+  const auto train_with = [](const std::string& ffn_dim) {
+    std::string text = tiny_model;
+    write_bytes(workplace() / "edited.yaml", text.replace(text.find("ffn_dim: 64"), 11, "ffn_dim: " + ffn_dim));
+    TrainedRun run = train(1, "--train.steps 2 --model ./edited.yaml");
+    EXPECT_EQ(run.result.exit_code, 0) << run.result.all();
+    return run;
+  };
+  const TrainedRun a = train_with("64"), b = train_with("96");
+  const std::string model = read_bytes(a.file("model.yaml"));
+  EXPECT_TRUE(model.starts_with("# 41,120 parameters\ndim: 32\n")) << model;
+  ASSERT_EQ(report(a.directory + " " + b.directory + " --output models.html").exit_code, 0);
+  const std::string page = read_bytes(workplace() / "models.html");
+  EXPECT_HAS(page, "\"label\":\"model.ffn_dim\",\"values\":[\"64\",\"96\"]");
+  EXPECT_HAS(page, "edited.yaml, 41,120 parameters");
+  // It is a model file.
+  const TrainedRun again = train(1, "--train.steps 2 --model " + a.directory + "/model.yaml");
+  EXPECT_EQ(again.losses(), a.losses()) << again.result.all();
+}
+
 /// gnuplot runs what stands in backquotes, and awk takes a name with = in it for an assignment.
 TEST(PlotLoss, RunsNothingThatANameHolds) {
   std::string runs;
@@ -64,6 +85,12 @@ TEST(Report, RefusesWhatIsNoRunAndNeverWritesOverOtherFiles) {
   const CommandResult nothing = report("");
   EXPECT_EQ(nothing.exit_code, 64);
   EXPECT_HAS(nothing.err, "usage: octet report RUN...");
+  std::filesystem::create_directories(workplace() / "failed-first");
+  write_bytes(workplace() / "failed-first/status.json",
+              R"({"state":"failed","reason":"no data","exit_code":70,"step":0,"steps":9,"restarts":0})");
+  const CommandResult early = report(run.directory + " failed-first --output early.html");
+  EXPECT_EQ(early.exit_code, 0) << early.all();
+  EXPECT_HAS(read_bytes(workplace() / "early.html"), "no data");
   const CommandResult missing = report("nowhere --output n.html");
   EXPECT_EQ(missing.exit_code, 64);
   EXPECT_HAS(missing.err, "nowhere: is no run directory");

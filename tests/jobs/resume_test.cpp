@@ -148,7 +148,7 @@ TEST(Resuming, WhatCameAfterTheCheckpointIsDoneAgainAndItsLinesAreKeptApart) {
   EXPECT_EQ(discarded[1]["restarts"], 0);
   for (const auto& line : run.metrics()) EXPECT_EQ(line["restarts"], line["step"] > 10 ? 1 : 0);
   EXPECT_EQ(run.status()["restarts"], 1);
-  EXPECT_HAS(run.result.err, "restart 1; metrics.jsonl has 10 line(s) up to step 10, 2 of later steps");
+  EXPECT_HAS(run.result.err, "restart 1, after step 10; 2 line(s) of later steps moved to metrics.discarded.jsonl");
   EXPECT_EQ(steps_of(run), (std::vector<std::int64_t>{15, 10, 5}));
   EXPECT_EQ(std::distance(fs::directory_iterator(run.file("tensorboard")), fs::directory_iterator()), 2);
   EXPECT_HAS(read_bytes(run.file("config.yaml")), "steps: 15");
@@ -156,13 +156,18 @@ TEST(Resuming, WhatCameAfterTheCheckpointIsDoneAgainAndItsLinesAreKeptApart) {
 
 TEST(Resuming, AFinishedRunHasNothingLeftToDo) {
   TrainedRun run = copy_of(finished(1, ten_steps));
-  const std::string metrics = read_bytes(run.file("metrics.jsonl"));
-  for (int restart = 1; restart <= 2; ++restart) {
+  const std::string metrics = read_bytes(run.file("metrics.jsonl")), status = read_bytes(run.file("status.json"));
+  const auto event_files = [&] {
+    return std::distance(fs::directory_iterator(run.file("tensorboard")), fs::directory_iterator());
+  };
+  const auto files = event_files();
+  for (int start = 0; start < 2; ++start) {
     run = train_in(run.directory, 1, ten_steps);
     EXPECT_EQ(run.result.exit_code, 0) << run.result.all();
-    EXPECT_EQ(run.status()["state"], "finished");
-    EXPECT_EQ(run.status()["restarts"], restart);
+    EXPECT_HAS(run.result.err, "finished after step 10: all steps done; nothing was left to do");
     EXPECT_EQ(read_bytes(run.file("metrics.jsonl")), metrics);
+    EXPECT_EQ(read_bytes(run.file("status.json")), status) << "when it ended, and how often it was resumed";
+    EXPECT_EQ(event_files(), files);
   }
 }
 

@@ -253,6 +253,7 @@ TEST(Saving, WritesOfNothingAreAFullDisk) {
       "are kept in memory");
   EXPECT_HAS(run.result.err, "step 2 cannot be saved: ");
   EXPECT_HAS(run.status()["reason"].get<std::string>(), "step 4 cannot be saved");
+  EXPECT_EQ(occurrences(run.result.err, "metrics of the last steps are lost"), 1) << run.result.err;
 }
 #endif
 

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "src/base/error.h"
+#include "tests/metrics/file_calls.h"
 #include "tests/support/error_of.h"
 
 namespace octet {
@@ -57,6 +58,21 @@ TEST_F(Appended, AFullDiskCostsNoRecordOnceItHasRoom) {
   file.add("four\n");
   EXPECT_EQ(content(), "one\ntwo\nthree\nfour\n");
   file.sync();
+}
+
+/// A file server that neither takes a record nor lets go of what it took of it.
+TEST_F(Appended, APartThatCannotBeTakenBackIsCompleted) {
+  AppendedFile file(path_);
+  file.add("one\n");
+  allow(6);
+  test::file_calls() = {.cuts_nothing = true};
+  EXPECT_EQ(error_of([&] { file.add("two\n"); }), refused_);
+  EXPECT_EQ(content(), "one\ntw");
+  EXPECT_EQ(error_of([&] { file.add("three\n"); }), refused_);
+  test::file_calls() = {};
+  allow(old_.rlim_cur);
+  file.add("four\n");
+  EXPECT_EQ(content(), "one\ntwo\nthree\nfour\n");
 }
 
 TEST_F(Appended, GoesOnBehindWhatIsThere) {

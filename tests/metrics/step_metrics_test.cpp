@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -15,17 +14,8 @@
 #include <vector>
 
 #include "src/base/error.h"
+#include "tests/metrics/file_calls.h"
 #include "tests/support/error_of.h"
-
-namespace {
-std::vector<std::string> synced;  ///< paths, since the program began
-}  // namespace
-
-/// In place of the system's, which it calls.
-extern "C" int fsync(int file) {
-  synced.push_back(std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file)));
-  return static_cast<int>(syscall(SYS_fsync, file));
-}
 
 namespace octet {
 namespace {
@@ -240,9 +230,10 @@ TEST(MetricsWriter, SyncsTheFileAndItsName) {
   std::filesystem::create_directory(folder);
   MetricsWriter writer(folder / "metrics.jsonl");
   writer.write(example());
-  synced.clear();
+  test::file_calls() = {};
   writer.sync();
-  EXPECT_EQ(synced, (std::vector<std::string>{folder / "metrics.jsonl", folder}));
+  EXPECT_EQ(test::file_calls().made,
+            (std::vector<std::string>{"fsync " + (folder / "metrics.jsonl").string(), "fsync " + folder.string()}));
   std::filesystem::remove_all(folder);
   EXPECT_THROW(writer.sync(), Error);
 }

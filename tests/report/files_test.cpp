@@ -2,12 +2,16 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "src/report/run_files.h"
+#include "src/report/summary.h"
 
 namespace octet {
 namespace {
 
 using test::error_of;
+using test::logged;
 using test::metrics_of;
 using Steps = std::vector<std::int64_t>;
 
@@ -16,11 +20,25 @@ struct Files : test::ReportTest {
 };
 
 TEST_F(Files, ALineThatIsBeingWrittenIsLeftOut) {
-  const auto metrics = read_metrics(write("m", line(1) + line(2) + R"({"step":3,"lo)"));
+  const auto metrics = read_metrics(write("m", line(1) + line(2) + R"({"step":3,"lo)")).steps;
   ASSERT_EQ(metrics.size(), 2u);
   EXPECT_EQ(metrics[1].step, 2);
   EXPECT_EQ(metrics[1].loss, 1.5);
-  EXPECT_TRUE(read_metrics(write("m", "")).empty());
+  EXPECT_TRUE(read_metrics(write("m", "")).steps.empty());
+}
+
+/// The file is read in blocks of 1 MiB.
+TEST_F(Files, ALongOneIsReadLineByLine) {
+  std::string lines;
+  std::int64_t step = 0;
+  while (lines.size() < (std::size_t{5} << 19)) lines += line(++step);
+  StepMetrics last = metrics_of(step + 1, 1.25);
+  last.passes = {0.5, 2};
+  const auto metrics = read_metrics(write("m", lines + to_json(last) + "\n"));
+  ASSERT_EQ(std::ssize(metrics.steps), step + 1);
+  for (std::int64_t i = 0; i <= step; ++i) ASSERT_EQ(metrics.steps[static_cast<std::size_t>(i)].step, i + 1);
+  EXPECT_EQ(metrics.steps.back().loss, 1.25);
+  EXPECT_EQ(metrics.passes, last.passes);
 }
 
 TEST_F(Files, ADamagedLineIsNamed) {
@@ -63,9 +81,9 @@ TEST_F(Files, WhatAKilledStartLeftOfADiscardedLineIsPassedOver) {
 
 TEST(Restarts, AreWhereTheirFirstStepsAre) {
   // Start 1 went on at 4, start 2 at 3 and start 4 at 6; start 3 logged nothing.
-  const std::vector<StepMetrics> kept = {metrics_of(1, 1, 0), metrics_of(2, 1, 0), metrics_of(3, 1, 2),
-                                         metrics_of(4, 1, 2), metrics_of(5, 1, 2), metrics_of(6, 1, 4)};
-  const std::vector<StepMetrics> discarded = {metrics_of(3, 1, 0), metrics_of(4, 1, 1), metrics_of(5, 1, 1)};
+  const auto kept = logged({metrics_of(1, 1, 0), metrics_of(2, 1, 0), metrics_of(3, 1, 2), metrics_of(4, 1, 2),
+                            metrics_of(5, 1, 2), metrics_of(6, 1, 4)});
+  const auto discarded = logged({metrics_of(3, 1, 0), metrics_of(4, 1, 1), metrics_of(5, 1, 1)});
   EXPECT_EQ(restart_steps(kept, discarded, 1), (Steps{3, 4, 6}));
   EXPECT_EQ(restart_steps(kept, {}, 1), (Steps{3, 6}));
   EXPECT_EQ(restart_steps({kept[0], kept[1]}, {}, 1), Steps{});
@@ -74,9 +92,10 @@ TEST(Restarts, AreWhereTheirFirstStepsAre) {
 TEST(Restarts, OfFilesThatDoNotSayAreWhereStepsWereDoneAgain) {
   std::vector<StepMetrics> discarded;
   for (const std::int64_t step : {12, 14, 22, 24, 26, 22}) discarded.push_back(metrics_of(step, 1, std::nullopt));
-  EXPECT_EQ(restart_steps({metrics_of(2, 1, std::nullopt)}, discarded, 2), (Steps{12, 22}));
-  EXPECT_EQ(restart_steps({metrics_of(2, 1, std::nullopt)}, discarded, 8), (Steps{12, 22}));
-  EXPECT_EQ(restart_steps({metrics_of(2, 1, std::nullopt)}, {}, 2), Steps{});
+  const auto kept = logged({metrics_of(2, 1, std::nullopt)});
+  EXPECT_EQ(restart_steps(kept, logged(discarded), 2), (Steps{12, 22, 22}));
+  EXPECT_EQ(restart_steps(kept, logged(discarded), 8), (Steps{12, 22}));
+  EXPECT_EQ(restart_steps(kept, {}, 2), Steps{});
 }
 
 TEST_F(Files, ARunIsReadWhole) {
@@ -91,6 +110,43 @@ TEST_F(Files, ARunIsReadWhole) {
   EXPECT_EQ(run.option("absent"), "");
   EXPECT_TRUE(run.discarded.empty());
   EXPECT_FALSE(run.profile);
+}
+
+/// While a run goes on, the file has the step of the last save; once it has ended, the last step that counts.
+TEST_F(Files, TheStepIsTheLastLoggedOneUntilTheRunSaysWhereItEnded) {
+  const std::string run = test::ReportTest::run("a", "model: 5m\n", {3, 2});
+  EXPECT_EQ(read_run(run).status.step, 2);
+  write("a/status.json", R"({"state":"failed","reason":"nan","exit_code":77,"step":1,"steps":9,"restarts":0})");
+  EXPECT_EQ(read_run(run).status.step, 1);
+}
+
+TEST_F(Files, ARunThatFailedBeforeItsFirstStepHasItsReasonAlone) {
+  write("a/status.json", R"({"state":"failed","reason":"no data","exit_code":70,"step":0,"steps":9,"restarts":0})");
+  const RunFiles run = read_run(folder / "a");
+  EXPECT_EQ(run.status.reason, "no data");
+  EXPECT_TRUE(run.config.empty() && run.model.empty() && run.metrics.empty());
+  const auto rows = summary_table({run});
+  const auto value = [&](const std::string& label) {
+    return std::ranges::find(rows, label, &TableRow::label)->values.at(0);
+  };
+  EXPECT_EQ(value("Steps"), "0 of 9");
+  for (const char* label : {"Model", "Precision", "Layout", "Global batch", "Device"}) EXPECT_EQ(value(label), "–");
+}
+
+TEST_F(Files, TheModelIsReadWithItsNumberOfParameters) {
+  const std::string run = test::ReportTest::run("a", "model: m.yaml\n", {3});
+  EXPECT_TRUE(read_run(run).model.empty()) << "older versions wrote none";
+  write("a/model.yaml", "# 4,852,992 parameters\ndim: 256\nlayers: 6\n");
+  const RunFiles read = read_run(run);
+  EXPECT_EQ(read.model.at("dim"), "256");
+  EXPECT_EQ(read.parameters, "4,852,992");
+  EXPECT_EQ(summary_table({read})[4].values[0], "m.yaml, 4,852,992 parameters");
+  for (const char* head : {"", "# of many parameters\n", "# 7\n"}) {
+    write("a/model.yaml", head + std::string("dim: 256\n"));
+    EXPECT_EQ(read_run(run).parameters, "") << head;
+  }
+  write("a/model.yaml", "dim: [\n");
+  EXPECT_TRUE(error_of([&] { read_run(run); }).starts_with("[config] " + run + "/model.yaml:2: no valid YAML"));
 }
 
 TEST_F(Files, WhatIsMissingOrDamagedIsNamed) {

@@ -13,6 +13,7 @@ namespace octet {
 namespace {
 
 using test::error_of;
+using test::logged;
 using test::metrics_of;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -28,17 +29,17 @@ TEST(Series, HoldsTheStepsAtWhichSomethingWasMeasured) {
   std::vector<StepMetrics> metrics = {metrics_of(1, 3), metrics_of(2, nan), metrics_of(3, 1)};
   metrics[2].validation_loss = 1.25;
   metrics[1].memory_bytes = std::int64_t{3} << 29;
-  const Series loss = series_of(metrics, quantity("loss", ""));
+  const Series loss = series_of(logged(metrics), quantity("loss", ""));
   EXPECT_EQ(loss.steps, (std::vector<std::int64_t>{1, 2, 3}));
   EXPECT_TRUE(std::isnan(loss.values[1]));
-  const Series validation = series_of(metrics, quantity("loss", "validation"));
+  const Series validation = series_of(logged(metrics), quantity("loss", "validation"));
   EXPECT_EQ(validation.steps, std::vector<std::int64_t>{3});
   EXPECT_EQ(validation.values, std::vector<double>{1.25});
-  EXPECT_EQ(series_of(metrics, quantity("memory", "")).values[1], 1.5);
-  EXPECT_TRUE(series_of(metrics, quantity("mfu", "")).steps.empty());
+  EXPECT_EQ(series_of(logged(metrics), quantity("memory", "")).values[1], 1.5);
+  EXPECT_TRUE(series_of(logged(metrics), quantity("mfu", "")).steps.empty());
   metrics[2].interval_steps = 4;
   metrics[2].data_seconds = 2;  // of all four
-  EXPECT_EQ(series_of(metrics, quantity("data_time", "")).values[2], 0.5);
+  EXPECT_EQ(series_of(logged(metrics), quantity("data_time", "")).values[2], 0.5);
 }
 
 TEST(Series, EveryQuantityStandsInAPlot) {
@@ -48,11 +49,11 @@ TEST(Series, EveryQuantityStandsInAPlot) {
 }
 
 TEST(Difference, IsTheMeanOfAWindowWithItsStandardError) {
-  std::vector<StepMetrics> first, run;
+  std::vector<LoggedStep> first, run;
   for (std::int64_t step = 1; step <= 640; ++step) {
     const double loss = 5 / static_cast<double>(step);
-    first.push_back(metrics_of(step, loss));
-    if (step % 2 == 0) run.push_back(metrics_of(step, loss + (step % 4 == 0 ? 0.3 : 0.1)));  // every other one
+    first.push_back({.step = step, .loss = loss});
+    if (step % 2 == 0) run.push_back({.step = step, .loss = loss + (step % 4 == 0 ? 0.3 : 0.1)});  // every other one
   }
   const LossDifference d = loss_difference(run, first, 2000);
   EXPECT_EQ(d.window, 8u);  // a fortieth of 320
@@ -108,19 +109,19 @@ TEST(Summary, ThroughputIsWithoutTheFirstStepOfAStart) {
   metrics[3].tokens_per_second = 2;  // the first after a restart
   metrics[4].tokens_per_second = 500;
   metrics[4].step_seconds = 6;
-  EXPECT_EQ(mean_throughput(metrics, {4}).training, (100.0 * 2 + 100 * 2 + 500 * 6) / 10);
-  EXPECT_EQ(mean_throughput({metrics[0]}, {}).training, std::nullopt);
-  EXPECT_EQ(mean_throughput({metrics[0]}, {}).with_pauses, std::nullopt);
+  EXPECT_EQ(mean_throughput(logged(metrics), {4}).training, (100.0 * 2 + 100 * 2 + 500 * 6) / 10);
+  EXPECT_EQ(mean_throughput(logged({metrics[0]}), {}).training, std::nullopt);
+  EXPECT_EQ(mean_throughput(logged({metrics[0]}), {}).with_pauses, std::nullopt);
   EXPECT_EQ(mean_throughput({}, {}).training, std::nullopt);
 }
 
 TEST(Summary, ThroughputIsWithPausesAndWithout) {
   std::vector<StepMetrics> metrics{metrics_of(1, 1), metrics_of(2, 1), metrics_of(12, 1)};
   metrics[2].interval_steps = 10;  // 2000 tokens in 20 s
-  EXPECT_EQ(mean_throughput(metrics, {}).with_pauses, std::nullopt) << "files of older versions";
+  EXPECT_EQ(mean_throughput(logged(metrics), {}).with_pauses, std::nullopt) << "files of older versions";
   for (StepMetrics& m : metrics) m.validation_seconds = m.checkpoint_stall_seconds = m.wait_seconds = 1;
   metrics[2].data_seconds = 12;
-  const Throughput mean = mean_throughput(metrics, {});
+  const Throughput mean = mean_throughput(logged(metrics), {});
   EXPECT_EQ(mean.training, 100);
   EXPECT_EQ(mean.with_pauses, 2200.0 / (22 + 3 + 3 + 12));
 }
@@ -143,6 +144,19 @@ TEST(Differences, AreTheOptionsThatAreNotTheSame) {
   EXPECT_TRUE(differing_options({run_with({{"x", "1"}})}).empty());
 }
 
+/// One name, as of a file that was edited between the runs.
+TEST(Differences, AreInTheModelToo) {
+  RunFiles a = run_with({{"model", "m.yaml"}}), b = a;
+  a.model = {{"dim", "64"}, {"layers", "2"}};
+  b.model = {{"dim", "128"}, {"layers", "2"}};
+  const RunFiles older = run_with({{"model", "m.yaml"}}), failed_first = run_with({});
+  const auto rows = differing_options({a, b, older, failed_first});
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].label, "model.dim");
+  EXPECT_EQ(rows[0].values, (std::vector<std::string>{"64", "128", "(none)", "(none)"}));
+  EXPECT_TRUE(differing_options({a, older, failed_first}).empty());
+}
+
 std::string value(const RunFiles& run, const std::string& label) {
   for (const TableRow& row : summary_table({run})) {
     if (row.label == label) return row.values.at(0);
@@ -158,20 +172,22 @@ TEST(Summary, SaysWhatWasTrainedAndWhatCameOut) {
                            {"parallel.dp_replicate", "1"},
                            {"train.global_batch", "12"},
                            {"train.seq_len", "32"}});
-  run.status = {.state = "failed", .reason = "", .exit_code = 77, .step = 2, .steps = 2000, .restarts = 2};
-  for (std::int64_t step = 1; step <= 1100; ++step) run.metrics.push_back(metrics_of(step, 2.5, step < 900 ? 0 : 1));
-  for (StepMetrics& m : run.metrics) {
+  run.status = {.state = "failed", .reason = "", .exit_code = 77, .step = 1099, .steps = 2000, .restarts = 2};
+  std::vector<StepMetrics> lines;
+  for (std::int64_t step = 1; step <= 1100; ++step) lines.push_back(metrics_of(step, 2.5, step < 900 ? 0 : 1));
+  for (StepMetrics& m : lines) {
     m.validation_seconds = m.checkpoint_stall_seconds = 0.5;
     m.wait_seconds = 1;
   }
+  run.metrics = logged(lines);
   run.metrics.back().loss = nan;
   run.metrics[5].mfu = 41.26;
-  run.metrics.back().passes = {0.256, 4.5};
+  run.passes = {0.256, 4.5};
   run.metrics[6].mfu = 40;
   run.metrics[6].memory_bytes = std::int64_t{3} << 30;
-  run.discarded = {metrics_of(900, 1, 0)};
+  run.discarded = logged({metrics_of(900, 1, 0)});
   EXPECT_EQ(value(run, "State"), "failed, exit code 77");
-  EXPECT_EQ(value(run, "Steps"), "1,100 of 2,000");
+  EXPECT_EQ(value(run, "Steps"), "1,099 of 2,000") << "after the last one the loss was not finite";
   EXPECT_EQ(value(run, "Precision"), "float8, rowwise");
   EXPECT_EQ(value(run, "Layout"), "dp_shard 4 × tp 2");
   EXPECT_EQ(value(run, "Global batch"), "12 × 32 tokens");
@@ -181,13 +197,23 @@ TEST(Summary, SaysWhatWasTrainedAndWhatCameOut) {
   EXPECT_EQ(value(run, "Throughput, with pauses"), "50 tokens/s");
   EXPECT_EQ(value(run, "Throughput, training alone"), "100 tokens/s");
   EXPECT_EQ(value(run, "Best MFU"), "41.3 %");
-  EXPECT_EQ(value(run, "Memory, peak"), "3.00 GiB");
+  EXPECT_EQ(value(run, "Memory of rank 0, peak"), "3.00 GiB");
   EXPECT_EQ(value(run, "Restarts"), "2, 1 of them at a step that is not known; 1 logged step done again");
   EXPECT_EQ(value(run_with({{"precision", "bf16"}, {"parallel.tp", "1"}}), "Layout"), "one rank");
   EXPECT_EQ(value(run_with({{"precision", "bf16"}}), "Precision"), "bf16");
   EXPECT_EQ(value(run_with({}), "Best MFU"), "unknown");
-  run.metrics.back().passes.clear();
+  run.passes.clear();
   EXPECT_EQ(value(run, "Passes over the data"), "–") << "of older versions";
+}
+
+TEST(Summary, CountsRestartsThatWentOnAtTheSameStep) {
+  RunFiles run = run_with({{"precision", "bf16"}});
+  run.status.restarts = 3;
+  run.metrics = logged({metrics_of(1, 1, 0), metrics_of(2, 1, 3)});
+  run.discarded = logged({metrics_of(2, 1, 1), metrics_of(2, 1, 2)});
+  EXPECT_EQ(value(run, "Restarts"), "3; 2 logged steps done again");
+  const auto data = nlohmann::json::parse(report_data({run}));
+  EXPECT_EQ(data["runs"][0]["restarts"], nlohmann::json::array({2})) << "one mark";
 }
 
 struct Page : test::ReportTest {};

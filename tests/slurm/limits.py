@@ -78,7 +78,7 @@ def a_job_that_is_cancelled_while_its_run_starts_ends_without_a_step(folder):
     status = run.status()
     expect(status.get("state") == "stopped" and status["step"] == 0 and "cancelled" in status["reason"], f"{status}\n{run.log()}")
     (launch,) = run.launches()
-    expect((launch["action"], launch["reason"], launch["exit_code"]) == ("stop", "SIGTERM", 143), f"{launch}\n{run.log()}")
+    expect((launch["action"], launch["reason"], launch["exit_code"]) == ("stop", "the job was cancelled; SIGTERM", 143), f"{launch}\n{run.log()}")
     run.submit(2, what=run.dir)
     run.wait_for_end()
     run.expect_finished()

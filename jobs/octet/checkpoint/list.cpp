@@ -83,7 +83,7 @@ int run_list(const std::vector<std::string>& arguments) {
     log::info("{}: holds no checkpoint", folder);
     return 0;
   }
-  print_row("step", "time", "size", "loss", "state");
+  print_row("step", "time (UTC)", "size", "loss", "state");
   for (const std::string& name : leftovers) print_row("-", "-", "-", "-", "unfinished: " + name);
   for (const std::string& directory : directories) print_checkpoint(directory);
   return 0;

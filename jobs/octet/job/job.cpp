@@ -187,6 +187,7 @@ int after(const po::variables_map& values) {
   JobDecision decision = decide(facts);
   // The launch is asked after again, then.
   if (decision.action != JobAction::look_again) record->action = name_of(decision.action);
+  if (decision.action == JobAction::stop) record->launch.reason = reason_of_end(decision, record->launch.reason);
   try {
     log.write();
   } catch (const Error& e) {  // a full disk: nothing that comes next could be kept

@@ -1,9 +1,11 @@
 #include "jobs/octet/job/outcome.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
 #include "jobs/octet/job/facts.h"
+#include "jobs/octet/submit/last_lines.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/utc_now.h"
@@ -70,6 +72,8 @@ std::string last_words(const std::string& said) {
 
 RunStatus completed(RunStatus status, const std::string& run_dir, const std::string& job,
                     const std::string& launcher_code, const std::string& said) {
+  // What a run that goes on leaves there has the step of its last save.
+  if (status.state == "running") status.step = std::max(status.step, submit::last_logged_step(run_dir));
   status.state = "failed";
   status.exit_code = static_cast<int>(ExitCode::lost_peer);
   constexpr const char* no_words = "no rank could say why: rank 0 was killed, or its node was lost";
@@ -161,15 +165,16 @@ double checkpoint_seconds(const std::string& run_dir) {
   return read_status(status_of(run_dir)).value_or(RunStatus{}).checkpoint_seconds;
 }
 
+std::string reason_of_end(const JobDecision& decision, const std::string& of_launch) {
+  const bool holds = decision.reason.find(of_launch) != std::string::npos;  // nothing, too
+  return holds ? decision.reason : decision.reason + "; " + of_launch;
+}
+
 void note_end(const std::string& run_dir, const JobDecision& decision) {
   if (decision.action != JobAction::stop) return;
   RunStatus status = read_status(status_of(run_dir)).value_or(RunStatus{"", "", static_cast<int>(ExitCode::internal)});
   if (status.state.empty() || status.state == "running") status.state = "failed";
-  if (decision.reason.find(status.reason) == std::string::npos || status.reason.empty()) {
-    status.reason = status.reason.empty() ? decision.reason : decision.reason + "; " + status.reason;
-  } else {
-    status.reason = decision.reason;
-  }
+  status.reason = reason_of_end(decision, status.reason);
   write_status(status_of(run_dir), status);
 }
 

@@ -38,6 +38,10 @@ bool is_finished(const std::string& run_dir, std::int64_t steps);
 /// What the last checkpoint took, from status.json; 0 if that is not known.
 double checkpoint_seconds(const std::string& run_dir);
 
+/// Why the job stops, and why its launch ended: "the job was cancelled; SIGTERM". Once where they are the same, or
+/// where the first holds the second.
+std::string reason_of_end(const JobDecision& decision, const std::string& of_launch);
+
 /// The job stops, or does not begin, for another reason than the run's own: status.json says so.
 void note_end(const std::string& run_dir, const JobDecision& decision);
 

@@ -64,7 +64,7 @@ std::string config_text(const RunConfig& configured, const RunConfig& config, co
 void fill_run_directory(const RunConfig& configured, const RunConfig& config, const RunEnvironment& environment,
                         const Trainer& trainer, const StartingPoint& from) {
   const RunDirectory& directory = environment.directory;
-  write_run_directory(directory, config_text(configured, config, environment), environment.control);
+  write_run_directory(directory, config_text(configured, config, environment), config.model, environment.control);
   write_bindings(environment);
   const std::string& made_data = config.data.history.tokenizer;
   if (environment.control.rank() != 0 || made_data.empty()) return;
@@ -87,15 +87,15 @@ int train(const StartedRun& run, const RunEnvironment& environment, const StopSi
   const RunConfig& config = run.config;
   Communicator& control = environment.control;
   const RunDirectory& directory = environment.directory;
-  RunLog log(config, environment, directory, run.from);
+  RunLog log(config, environment, directory);
   FailureStatus& failure = *environment.failure;
   failure.done() = run.from.step;
-  failure.begin(control);
   DeviceHealth health(config.train.health_seconds, environment.stream.device().pci_bus_id());
   const auto write_traces = [&] {
     if (config.comm.trace) write_trace_file(environment.traces, directory.owner, directory.trace(control.rank()));
   };
   const auto after_report = [&] {
+    log.tell_lost_metrics();
     write_traces();        // what led here is what one wants to see
     health.look_now(2.0);  // an Xid says why CUDA failed
   };
@@ -103,11 +103,14 @@ int train(const StartedRun& run, const RunEnvironment& environment, const StopSi
   std::optional<Profiler> profiler;
   const auto steps = [&] {
     log_run_banner(config, environment, run.plan, run.recompute_table, run.trainer);
+    // First: where the disk lacks room it removes surplus checkpoints, and the log needs room too.
+    checkpoints.emplace(config, environment, run.trainer, log, run.from);
+    log.begin(run.from);
+    failure.begin(control);
     log.set_data(run.trainer.sampler(), run.identity.bytes_per_token);
     const StopRequest stop(signal, WallClock(*parse_wall_time(config.train.max_wall_time)),
                            control.rank() == 0 ? directory.stop_file() : "");
     report_unwatched(health, control, environment.node);
-    checkpoints.emplace(config, environment, run.trainer, log, run.from);
     profiler.emplace(config, environment, log.directory(), run.from.step);
     tell_shared_warnings(control);
     const int code = train_steps({.config = config,

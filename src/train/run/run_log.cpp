@@ -1,15 +1,12 @@
 #include "src/train/run/run_log.h"
 
-#include <numbers>
-#include <numeric>
+#include <utility>
 
 #include "src/base/log.h"
-#include "src/base/utc_now.h"
-#include "src/comm/agreement.h"
 #include "src/comm/failure.h"
 #include "src/data/data_identity.h"
 #include "src/data/passes.h"
-#include "src/metrics/peak.h"
+#include "src/metrics/cut_metrics.h"
 #include "src/metrics/status.h"
 #include "src/metrics/step_metrics.h"
 #include "src/model/step_costs.h"
@@ -26,33 +23,39 @@ double float8_flops(const RunConfig& config, Stream& stream) {
 
 }  // namespace
 
-RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory,
-               const StartingPoint& from)
+RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory)
     : config_(config),
       environment_(environment),
       directory_(std::move(directory)),
       writes_(environment.control.rank() == 0),
-      float8_flops_(float8_flops(config, environment.stream)),
-      checkpoint_(from.checkpoint) {
+      float8_flops_(float8_flops(config, environment.stream)) {}
+
+void RunLog::begin(const StartingPoint& from) {
+  checkpoint_ = from.checkpoint;
   if (!writes_) return;
   directory_.owner.verify();
-  if (directory_.resumes || directory_.begins_again) go_on_from(from);
+  const std::optional<RunStatus> before = read_status(directory_.status());
+  const bool has_steps = from.step < config_.train.steps;
+  was_finished_ = !has_steps && before && before->state == "finished" && before->step == from.step &&
+                  before->steps == config_.train.steps;
+  if (was_finished_) return;
+  if (directory_.resumes || directory_.begins_again) go_on_from(from, before);
   metrics_ = std::make_unique<MetricsWriter>(directory_.metrics());
-  if (config.tensorboard) events_ = std::make_unique<EventWriter>(directory_.tensorboard(), from.step + 1);
+  if (config_.tensorboard && has_steps) {
+    events_ = std::make_unique<EventWriter>(directory_.tensorboard(), from.step + 1);
+  }
   write_status(directory_.status(), status("running", "", 0, from.step));
 }
 
-void RunLog::go_on_from(const StartingPoint& from) {
-  const auto before = read_status(directory_.status());
+void RunLog::go_on_from(const StartingPoint& from, const std::optional<RunStatus>& before) {
   // A directory that has an imported checkpoint of no step and nothing else has not been started yet.
   const bool is_first = !before && directory_.resumes && from.step == 0;
   restarts_ = before ? before->restarts + 1 : (is_first ? 0 : 1);
   checkpoint_seconds_ = before ? before->checkpoint_seconds : 0;
-  const MetricsCut cut = cut_metrics(directory_.metrics(), directory_.discarded_metrics(), from.step);
-  if (is_first && cut.discarded == 0) return;
-  log::info(
-      "restart {}; metrics.jsonl has {} line(s) up to step {}{}", restarts_, cut.kept, from.step,
-      cut.discarded == 0 ? "" : fmt::format(", {} of later steps moved to metrics.discarded.jsonl", cut.discarded));
+  const std::int64_t moved = cut_metrics(directory_.metrics(), directory_.discarded_metrics(), from.step);
+  if (is_first && moved == 0) return;
+  log::info("restart {}, after step {}{}", restarts_, from.step,
+            moved == 0 ? "" : fmt::format("; {} line(s) of later steps moved to metrics.discarded.jsonl", moved));
 }
 
 RunStatus RunLog::status(std::string state, std::string reason, int exit_code, std::int64_t step) const {
@@ -77,10 +80,6 @@ void RunLog::set_data(const Sampler& sampler, std::span<const double> bytes_per_
   log::info("data: a token of what is validated on stands for {:.3f} bytes of text", *validation_bytes_per_token_);
 }
 
-double RunLog::tokens_of(std::int64_t steps) const {
-  return static_cast<double>(steps * config_.train.global_batch * config_.train.seq_len);
-}
-
 void RunLog::add_time(const Spent& spent, std::int64_t steps, const StepWork& work) {
   for (Interval* interval : {&since_line_, &all_}) {
     interval->spent += spent;
@@ -96,57 +95,6 @@ void RunLog::warn_if_no_targets(std::int64_t step, const StepWork& work) {
       "step {}: no token counts towards the loss, which is told as 0: with data.loss_on_first = false documents of one "
       "token teach nothing; said once",
       step);
-}
-
-std::vector<double> RunLog::passes_done(std::int64_t step) const {
-  std::vector<double> made;
-  if (sampler_ == nullptr) return made;
-  for (const SourcePasses& source : passes_after(*sampler_, step)) made.push_back(source.passes());
-  return made;
-}
-
-StepMetrics RunLog::metrics_of(const StepResult& result, std::optional<double> validation_loss) const {
-  Device& device = environment_.stream.device();
-  const Spent& spent = since_line_.spent;
-  const double tokens_per_second = tokens_of(since_line_.steps) / spent[Activity::step];
-  const double per_rank = tokens_per_second / environment_.control.size();
-  const double all_keys = static_cast<double>(config_.train.seq_len);
-  const double keys = static_cast<double>(since_line_.pairs_of_tokens) / tokens_of(since_line_.steps);
-  const double flops_per_token = config_.model.flops_per_token(keys), flops = per_rank * flops_per_token;
-  const std::int64_t memory = device.ledger().total().peak;
-  const auto add = [](std::int64_t n, const TensorChecks::Finding& f) { return n + f.count; };
-  return {.step = result.step,
-          .loss = result.loss,
-          .validation_loss = validation_loss,
-          .validation_bits_per_byte =
-              validation_loss && validation_bytes_per_token_
-                  ? std::optional(*validation_loss / std::numbers::ln2 / *validation_bytes_per_token_)
-                  : std::nullopt,
-          .grad_norm = result.grad_norm,
-          .lr = result.lr,
-          .tokens = result.step * config_.train.global_batch * config_.train.seq_len,
-          .passes = passes_done(result.step),
-          .tokens_per_second = tokens_per_second,
-          .tokens_per_second_per_rank = per_rank,
-          .tflops = flops / 1e12,
-          .tflops_unmasked = config_.data.document_mask
-                                 ? std::optional(per_rank * config_.model.flops_per_token(all_keys) / 1e12)
-                                 : std::nullopt,
-          .mfu = mfu_percent(device.name(), flops),
-          .mfu_mixed = config_.precision == Precision::float8
-                           ? mixed_peak_percent(device.name(), flops, float8_flops_ / flops_per_token)
-                           : std::nullopt,
-          .memory_bytes = memory,
-          .memory_percent = 100.0 * static_cast<double>(memory) / static_cast<double>(device.memory_bytes()),
-          .interval_steps = since_line_.steps,
-          .step_seconds = spent[Activity::step] / static_cast<double>(since_line_.steps),
-          .data_seconds = spent[Activity::data],
-          .validation_seconds = spent[Activity::validation],
-          .checkpoint_stall_seconds = spent[Activity::checkpoint],
-          .wait_seconds = spent[Activity::wait],
-          .non_finite = std::accumulate(result.non_finite.begin(), result.non_finite.end(), std::int64_t{0}, add),
-          .restarts = restarts_,
-          .time = utc_now()};
 }
 
 void RunLog::log_step(const StepResult& result, std::optional<double> validation_loss) {
@@ -204,7 +152,7 @@ void RunLog::log_memory(const MemoryPlan& plan) {
 }
 
 void RunLog::sync() {
-  if (writes_) metrics_->sync();
+  if (metrics_) metrics_->sync();
 }
 
 void RunLog::committed(const checkpoint::SaveReport& report) {
@@ -225,13 +173,30 @@ void RunLog::committed(const checkpoint::SaveReport& report) {
   }
 }
 
+std::optional<Failure> RunLog::lost_metrics() {
+  if (!std::exchange(disk_refuses_, false)) return std::nullopt;  // it is told once
+  std::optional<Failure> lost = failure_of([&] {
+    directory_.owner.verify();  // the file may be another run's by now
+    metrics_->sync();
+  });
+  if (lost) lost->text += "; metrics of the last steps are lost";
+  return lost;
+}
+
+void RunLog::tell_lost_metrics() {
+  if (const std::optional<Failure> lost = lost_metrics()) log::error("{}", lost->text);
+}
+
 void RunLog::end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step) {
   if (!writes_) return;
   directory_.owner.verify();
-  if (disk_refuses_) {
-    const std::optional<Failure> lost = failure_of([&] { metrics_->sync(); });
-    if (lost && state != "failed") throw Error(lost->code, lost->text + "; metrics of the last steps are lost");
-    if (lost) log::error("{}; metrics of the last steps are lost", lost->text);
+  if (was_finished_) {
+    log::info("{} after step {}: {}; nothing was left to do", state, step, reason);
+    return;
+  }
+  if (const std::optional<Failure> lost = lost_metrics()) {
+    if (state != "failed") throw Error(lost->code, lost->text);
+    log::error("{}", lost->text);
   }
   if (state == "failed") leave_reason(static_cast<ExitCode>(exit_code), reason);
   write_status(directory_.status(), status(state, reason, exit_code, step));

@@ -6,6 +6,7 @@
 
 #include "checkpoints/save/saver.h"
 #include "src/base/error.h"
+#include "src/comm/agreement.h"
 #include "src/metrics/event_file.h"
 #include "src/metrics/status.h"
 #include "src/metrics/step_metrics.h"
@@ -19,10 +20,14 @@ namespace octet {
 /// Everything a run tells its owner: console, metrics.jsonl, event files, status.json. Files are rank 0's alone.
 class RunLog {
  public:
-  /// A run that goes on: metrics of steps after `from` are moved to metrics.discarded.jsonl, since those steps are done
-  /// again, and status.json counts a restart.
-  RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory,
-         const StartingPoint& from = {});
+  /// Touches no file.
+  RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory);
+
+  /// Opens the files; to be called once, before all that follows, and after what makes room on the disk
+  /// (Checkpointing). A run that goes on: metrics of steps after `from` are moved to metrics.discarded.jsonl, since
+  /// those steps are done again, and status.json counts a restart. Where no step is left there is no event file, and
+  /// where status.json says already that all are done, no file is touched, neither here nor by what follows.
+  void begin(const StartingPoint& from = {});
 
   /// The data of the steps, for passes over them (epochs), and the bytes of text that a token of each source stands
   /// for, 0 where it is not known: from here on validation losses have bits per byte beside them, where all that is
@@ -48,8 +53,11 @@ class RunLog {
   /// the next one on: a run that has just saved its state goes on.
   void committed(const checkpoint::SaveReport& report);
   /// A run that failed leaves its reason in failure.txt too. Throws when metrics of finished steps can still not be
-  /// written.
+  /// written; of a run that failed that is only logged.
   void end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step);
+  /// To be called where an error ends the run: tries once more to write the metrics that the disk has refused, and logs
+  /// that they are lost where it still does.
+  void tell_lost_metrics();
 
   const RunDirectory& directory() const { return directory_; }
 
@@ -58,7 +66,9 @@ class RunLog {
   void record(const StepMetrics& metrics);
   /// A status that has what every status of this run has.
   RunStatus status(std::string state, std::string reason, int exit_code, std::int64_t step) const;
-  void go_on_from(const StartingPoint& from);
+  void go_on_from(const StartingPoint& from, const std::optional<RunStatus>& before);
+  /// Why metrics can still not be written; nothing where all are.
+  std::optional<Failure> lost_metrics();
   StepMetrics metrics_of(const StepResult& result, std::optional<double> validation_loss) const;
   /// Tokens a second by wall time and by that of steps, with the pauses; empty where there was no step.
   std::string summary() const;
@@ -83,6 +93,7 @@ class RunLog {
   double checkpoint_seconds_ = 0;  ///< that one took, or one of an earlier start
   Interval since_line_, all_;      ///< since this start
   bool disk_refuses_ = false;      ///< the last record
+  bool was_finished_ = false;      ///< by an earlier start, which status.json says
   bool warned_of_targets_ = false;
   std::optional<double> validation_bytes_per_token_{};
   const Sampler* sampler_ = nullptr;  ///< since set_data()

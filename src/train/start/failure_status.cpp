@@ -30,9 +30,10 @@ bool says_end(const RunStatus& status) {
 
 }  // namespace
 
-FailureStatus::FailureStatus(const RunDirectory& directory, Communicator& control)
+FailureStatus::FailureStatus(const RunDirectory& directory, Communicator& control, std::int64_t steps)
     : status_(directory.status()),
       owner_(directory.owner),
+      steps_(steps),
       file_(
           cleared(directory.path + "/failure.txt", control), [this](ExitCode code) { return may_write(code); },
           [this](ExitCode code, const std::string& message) { write(code, message); }) {}
@@ -62,7 +63,7 @@ bool FailureStatus::may_write(ExitCode code) const {
 
 void FailureStatus::write(ExitCode code, const std::string& message) const {
   try {
-    RunStatus status = read_status(status_).value_or(RunStatus{});
+    RunStatus status = read_status(status_).value_or(RunStatus{.state = "", .reason = "", .steps = steps_});
     if (begun_ && says_end(status)) return;
     // On a full disk, where no failure.txt says who was first: what the loss of a peer follows from stays.
     if (begun_ && status.state == "failed" && code == ExitCode::lost_peer) return;

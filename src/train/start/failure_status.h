@@ -19,8 +19,9 @@ namespace octet {
 /// how the run ended: what was done stays done, whatever becomes of what follows (the view of the last checkpoint).
 class FailureStatus {
  public:
-  /// Collective over the hosts: rank 0 has removed the failure.txt of an earlier start when this returns.
-  FailureStatus(const RunDirectory& directory, Communicator& control);
+  /// Collective over the hosts: rank 0 has removed the failure.txt of an earlier start when this returns. `steps`:
+  /// train.steps, for the status of a run that fails before there is one.
+  FailureStatus(const RunDirectory& directory, Communicator& control, std::int64_t steps);
 
   /// To be called when rank 0 has written that the run goes: the directory is of this start from now on. Collective
   /// over the hosts, so that no rank takes for this run's end what an earlier start left there.
@@ -38,6 +39,7 @@ class FailureStatus {
 
   std::string status_;  ///< the file
   OwnerMark owner_;
+  std::int64_t steps_;
   std::atomic<std::int64_t> done_ = 0;
   std::atomic<bool> begun_ = false;
   std::atomic<bool> ended_ = false;

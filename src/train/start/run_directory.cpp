@@ -4,16 +4,20 @@
 #include <ctime>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include "checkpoints/format/durable.h"
 #include "checkpoints/restore/restore.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
+#include "src/base/read_file.h"
 #include "src/base/replace_file.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/read_together.h"
 #include "src/comm/watchdog.h"
 #include "src/metrics/status.h"
+#include "src/metrics/step_metrics.h"
+#include "src/train/options/run_options.h"
 #include "src/train/options/settings_check.h"
 #include "src/train/start/misplaced_checkpoint.h"
 
@@ -155,6 +159,11 @@ void expect_seen(const RunDirectory& run, Communicator& control) {
   files::agree_on_reading(unseen, control, false);
 }
 
+/// A model file, whose head line says how large the model is.
+std::string model_text(const ModelConfig& model) {
+  return fmt::format("# {} parameters\n{}", grouped(static_cast<double>(model.parameters())), to_yaml(model));
+}
+
 }  // namespace
 
 OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control) {
@@ -173,20 +182,22 @@ OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& c
   return owned;
 }
 
-void write_run_directory(const RunDirectory& run, const std::string& resolved_yaml, const Communicator& control) {
+void write_run_directory(const RunDirectory& run, const std::string& resolved_yaml, const ModelConfig& model,
+                         const Communicator& control) {
   if (control.rank() != 0) return;
   run.owner.verify();
   try {
     checkpoint::make_directories(run.path);  // what is synced below it later is only there when it is
   } catch (const Error& error) {
-    throw usage_error("train", "run.dir = {}: cannot be made: {}", run.path, error.what());
+    throw Error(error.code(), fmt::format("[train] run.dir = {}: cannot be made: {}", run.path, error.what()));
   }
-  for (const std::string& file : {run.config(), run.status(), run.gemm_plans(), run.attention_plans(),
+  for (const std::string& file : {run.config(), run.model(), run.status(), run.gemm_plans(), run.attention_plans(),
                                   run.gemm_plans_used(), run.attention_plans_used(), run.bindings()})
     remove_replacements(file);
-  // A run that begins again is known by it, and a resumed one never has half a file, nor after a power failure.
-  if (!replace_file_durably(run.config(), resolved_yaml)) {
-    throw not_written("train", "run.dir: " + run.config());
+  // A run that begins again is known by config.yaml, and a resumed one never has half a file, nor after a power
+  // failure.
+  for (const auto& [file, text] : {std::pair(run.config(), resolved_yaml), {run.model(), model_text(model)}}) {
+    if (!replace_file_durably(file, text)) throw not_written("train", "run.dir: " + file);
   }
 }
 

@@ -17,6 +17,7 @@ struct RunDirectory {
   OwnerMark owner{};          ///< on every rank; asked before anything in the directory is replaced or cut
 
   std::string config() const { return path + "/config.yaml"; }
+  std::string model() const { return path + "/model.yaml"; }
   std::string metrics() const { return path + "/metrics.jsonl"; }
   std::string discarded_metrics() const { return path + "/metrics.discarded.jsonl"; }
   std::string tensorboard() const { return path + "/tensorboard"; }
@@ -52,8 +53,10 @@ struct OwnedDirectory {
 /// others have, or does not see there what rank 0 has written. Collective over the hosts (src/comm/host_exchange.h).
 OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control);
 
-/// Rank 0 makes the directory, durably, removes what a killed start left half written and writes config.yaml. Usage
-/// error when it cannot.
-void write_run_directory(const RunDirectory& run, const std::string& resolved_yaml, const Communicator& control);
+/// Rank 0 makes the directory, durably, removes what a killed start left half written and writes config.yaml and
+/// model.yaml, a model file with the model's shape as it was resolved. Where it cannot, it throws a usage error for a
+/// path that is wrong, and an internal one for a full disk or a device that fails.
+void write_run_directory(const RunDirectory& run, const std::string& resolved_yaml, const ModelConfig& model,
+                         const Communicator& control);
 
 }  // namespace octet
