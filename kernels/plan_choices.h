@@ -49,9 +49,11 @@ struct PlanChoices {
 std::string text_of(const PlanChoices& choices);
 /// The choices in such a text. Throws a usage error that names `source` and the line when it is anything else.
 PlanChoices parse_plan_choices(PlanKind kind, const std::string& text, const std::string& source);
-/// The choices of a file; a usage error where it cannot be read too.
+/// The choices of a file. Where it cannot be read, throws a usage error for a path that is wrong, and an internal one
+/// for a disk or a file server that fails (not_read of src/base/files.h).
 PlanChoices read_plan_choices(PlanKind kind, const std::string& path);
-/// Replaces the file whole (src/base/replace_file.h). Throws a usage error when it cannot.
+/// Replaces the file whole (src/base/replace_file.h). Where it cannot, throws a usage error for a path that is wrong,
+/// and an internal one for a full disk or a device that fails (not_written of src/base/files.h).
 void write_plan_choices(const std::string& path, const PlanChoices& choices);
 
 }  // namespace octet

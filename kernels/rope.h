@@ -28,11 +28,12 @@ struct Rope {
   std::int64_t batch = 0;
   std::int64_t seq = 0;
   std::int64_t head_dim = 0;
-  const float* cos = nullptr;  ///< [seq, head_dim / 2]
-  const float* sin = nullptr;  ///< [seq, head_dim / 2]
+  const float* cos = nullptr;  ///< [positions, head_dim / 2]: a row for each position that occurs
+  const float* sin = nullptr;  ///< the same
   bool inverse = false;
   /// [batch, seq], on the device: where in its row the document of a token begins; its position is counted from there.
-  /// It may be before the row, and positions are below seq. Null: a row is one document.
+  /// It may be before the row, as where a text is made token by token: positions are then above seq. Null: a row is one
+  /// document, and positions are below seq.
   const std::int32_t* document_begin = nullptr;
 
   /// The heads of q and k together, as far as they are there.

@@ -40,6 +40,11 @@ hssize_t size_of_attribute(hid_t attribute, const std::string& path) {
   return H5Sget_simple_extent_npoints(space.get());
 }
 
+H5T_class_t class_of_attribute(hid_t attribute, const std::string& path) {
+  const Hdf5Type type(checked(H5Aget_type(attribute), path, "read an attribute's type"));
+  return H5Tget_class(type.get());
+}
+
 Hdf5Space scalar(const std::string& path) {
   return Hdf5Space(checked(H5Screate(H5S_SCALAR), path, "make a dataspace"));
 }
@@ -140,6 +145,9 @@ std::string read_text(hid_t object, const char* name, const std::string& path) {
 
 std::vector<std::int64_t> read_integers(hid_t object, const char* name, const std::string& path) {
   const Hdf5Attribute attribute = open_attribute(object, name, path);
+  if (class_of_attribute(attribute.get(), path) != H5T_INTEGER) {
+    throw usage_error("checkpoints", "{}: attribute {} is of another type, expected integers", path, name);
+  }
   std::vector<std::int64_t> values(
       static_cast<std::size_t>(std::max<hssize_t>(0, size_of_attribute(attribute.get(), path))));
   check(H5Aread(attribute.get(), H5T_STD_I64LE, values.data()), path, "read an attribute");
@@ -150,6 +158,11 @@ void read_scalar(hid_t object, const char* name, hid_t type, void* value, const 
   const Hdf5Attribute attribute = open_attribute(object, name, path);
   if (size_of_attribute(attribute.get(), path) != 1) {
     throw usage_error("checkpoints", "{}: attribute {} is not one number", path, name);
+  }
+  const H5T_class_t expected = H5Tget_class(type);
+  if (class_of_attribute(attribute.get(), path) != expected) {
+    throw usage_error("checkpoints", "{}: attribute {} is of another type, expected {}", path, name,
+                      expected == H5T_FLOAT ? "a floating-point number" : "an integer");
   }
   check(H5Aread(attribute.get(), type, value), path, fmt::format("read attribute {}", name));
 }

@@ -57,7 +57,8 @@ void write_attribute(hid_t object, const char* name, std::span<const std::int64_
 /// A scalar of that type.
 void write_attribute(hid_t object, const char* name, hid_t type, const void* value, const std::string& path);
 
-/// Usage error where the object has no such attribute, or one of another form.
+/// Usage error where the object has no such attribute, or one of another form: no text of fixed length, not of
+/// integers, not a single number of the class of `type` (integers, or floating-point numbers).
 std::string read_text(hid_t object, const char* name, const std::string& path);
 std::vector<std::int64_t> read_integers(hid_t object, const char* name, const std::string& path);
 /// A scalar, as that type in memory.

@@ -22,8 +22,8 @@ struct Manifest {
 /// The names of the files that are none of tensors: of these the manifest knows size and hash alone.
 std::vector<std::string> plain_files(const Manifest& manifest);
 
-/// The text of manifest.json, ending with the hash of itself. Throws an internal error for what parse_manifest would
-/// refuse in names or text; does not check coverage.
+/// The text of manifest.json, ending with the hash of itself. Throws an internal error where a name or a text of
+/// the manifest is not UTF-8; checks nothing else of it.
 std::string to_json(const Manifest& manifest);
 /// The line that ends a manifest, given the hash of all that stands before it.
 std::string manifest_last_line(const std::string& hash);
@@ -33,7 +33,8 @@ std::string self_hash(std::string_view text);
 /// not known), and else a usage error that names `path` and what is wrong: not JSON, no version, a hash of itself that
 /// does not fit, pieces that do not cover their tensors exactly once, indices out of range.
 Manifest parse_manifest(const std::string& text, const std::string& path);
-/// Reads and parses DIRECTORY/manifest.json. Throws a usage error also when it cannot be read.
+/// Reads and parses DIRECTORY/manifest.json. Throws as parse_manifest, and files::ReadError (src/base/read_file.h) when
+/// it cannot be read: a usage error where it is not there, an internal one where the file system does not give it.
 Manifest read_manifest(const std::string& checkpoint_directory);
 
 /// Every element of every tensor is in exactly one piece; throws a usage error with tensor and box otherwise.

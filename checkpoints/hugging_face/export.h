@@ -32,8 +32,8 @@ struct ExportReport {
 /// Writes the master weights of a verified checkpoint, or the mean of several of one model (MeanReader), as a Hugging
 /// Face directory of LlamaForCausalLM: config.json, model-00001-of-0000N.safetensors and
 /// model.safetensors.index.json, and what goes beside them. It comes into being whole or not at all. One thread of the
-/// process calls it (HDF5). Usage error when `to` exists, has no room, a model is another, or a weight is NaN,
-/// infinite, or beyond what fp16 holds.
+/// process calls it (HDF5). Usage error when `to` exists or its path is wrong, a model is another, or a weight
+/// is NaN, infinite, or beyond what fp16 holds; internal_error when there is no room or the disk refuses.
 ExportReport export_hugging_face(const std::vector<WholeCheckpoint>& from, const std::string& to,
                                  const ExportOptions& options, const ByteProgress& progress = nullptr);
 

@@ -1,7 +1,6 @@
 #include "checkpoints/hugging_face/hugging_face_files.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "src/base/json_reader.h"
@@ -48,8 +47,7 @@ std::vector<PlainFile> files_beside(const std::string& folder) {
   std::vector<PlainFile> files;
   const auto add = [&](const std::string& name) {
     const std::string path = folder + "/" + name;
-    std::error_code error;
-    if (std::filesystem::exists(path, error)) files.push_back({name, files::read_file(path)});
+    if (files::is_there(path)) files.push_back({name, files::read_file(path)});
   };
   for (const char* name : tokenizers) add(name);
   for (const char* name : tokenizer_companions) add(name);

@@ -62,17 +62,16 @@ HuggingFaceModel::HuggingFaceModel(const std::string& directory) {
 
 void HuggingFaceModel::open_files(const std::string& directory) {
   const fs::path folder = directory;
-  std::error_code error;
   std::set<std::string> names;
-  if (fs::exists(folder / index_name, error)) {
+  if (files::is_there(folder / index_name)) {
     names = files_of_index(folder / index_name);
-    if (!names.contains(single_name) && fs::exists(folder / single_name, error)) {
+    if (!names.contains(single_name) && files::is_there(folder / single_name)) {
       throw usage_error("checkpoints",
                         "{}: has both {} and {}, which does not name it: which weights are meant is not known; remove "
                         "the one that is not",
                         directory, single_name, index_name);
     }
-  } else if (fs::exists(folder / single_name, error)) {
+  } else if (files::is_there(folder / single_name)) {
     names = {single_name};
   } else {
     throw usage_error("checkpoints", "{}: has neither {} nor {}", directory, single_name, index_name);

@@ -19,6 +19,8 @@ class HuggingFaceModel {
   /// Reads config.json and every header. Throws a usage error that names the file for another architecture, and for a
   /// tensor that is missing, of another shape, not of floating point, or no part of the model; also for a head that is
   /// not the embedding where config.json says that they are tied, which transformers would not tie: both are read then.
+  /// Throws files::ReadError where the file system does not give one of the files, or does not say whether it is there;
+  /// a file that is not there is a usage error.
   explicit HuggingFaceModel(const std::string& directory);
 
   const ModelConfig& model() const { return model_; }

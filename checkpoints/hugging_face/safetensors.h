@@ -55,11 +55,14 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, std::int64_t d
 /// An open file whose header was checked against its size. Const members may be called from several threads.
 class SafetensorsReader {
  public:
+  /// Opens the file and reads its header. Throws a usage error for a file that is not there, is no regular one, or
+  /// whose header is not of its size (parse_safetensors_header); files::ReadError (src/base/read_file.h) where the file
+  /// system does not give it (EIO, ESTALE, EACCES ...), so that a caller can try again.
   explicit SafetensorsReader(std::string path);
 
   const SafetensorsHeader& header() const { return header_; }
   const std::string& path() const { return path_; }
-  /// Bytes [first, first + bytes) of a tensor. Throws ReadError (read_file.h).
+  /// Bytes [first, first + bytes) of a tensor. Throws files::ReadError.
   void read(const SafetensorsEntry& tensor, std::int64_t first, std::int64_t bytes, void* to) const;
 
  private:

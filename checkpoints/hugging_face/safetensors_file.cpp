@@ -45,7 +45,10 @@ std::int64_t regular_size(int file, const std::string& path) {
 
 SafetensorsReader::SafetensorsReader(std::string path) : path_(std::move(path)), file_(open_to_read(path_.c_str())) {
   if (!file_ && (errno == EISDIR || errno == ENOTSUP)) throw usage_error("checkpoints", "{}: is no file", path_);
-  if (!file_) throw usage_error("checkpoints", "{}: cannot be opened: {}", path_, std::strerror(errno));
+  if (!file_ && errno == ENOENT) {
+    throw usage_error("checkpoints", "{}: cannot be opened: {}", path_, std::strerror(errno));
+  }
+  if (!file_) throw files::ReadError(path_, errno);
   const std::int64_t size = regular_size(file_.get(), path_);
   if (size < length_bytes) {
     throw usage_error("checkpoints", "{}: {} bytes are too few for a safetensors file", path_, size);

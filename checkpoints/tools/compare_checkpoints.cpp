@@ -30,7 +30,7 @@ void add(const void* a_data, const void* b_data, std::int64_t n, Sums& sums) {
     // Equal values of other bits are zeros of two signs, or infinities that do not come here; two NaNs are no distance.
     const double distance = x == y || (std::isnan(x) && std::isnan(y)) ? 0 : std::abs(x - y);
     sums.squares += distance * distance;
-    if (!(distance <= sums.max_abs)) sums.max_abs = distance;  // a NaN stays
+    if (!std::isnan(sums.max_abs) && !(distance <= sums.max_abs)) sums.max_abs = distance;  // a NaN comes and stays
   }
 }
 

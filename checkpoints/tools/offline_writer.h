@@ -21,8 +21,9 @@ using PartSource = std::function<const void*(const Part&)>;
 
 /// Writes a checkpoint from one process and commits it as training does: everything under DIRECTORY.tmp, hashed and
 /// synced, then one rename. Nothing is left of one that fails. One thread of the process calls it (HDF5). Usage error
-/// when the directory exists, is named after another step, or there is no room; internal_error with path and reason
-/// when the disk refuses. `plain` files lie there beside those of tensors.
+/// when the directory exists, is named after another step or so that no run would find it, or its path is wrong;
+/// internal_error with path and reason when there is no room or the disk refuses. `plain` files lie there beside those
+/// of tensors.
 Manifest write_checkpoint(const std::string& directory, const RunState& state, const std::vector<StoredTensor>& tensors,
                           const std::vector<std::vector<Part>>& plan, const PartSource& source,
                           const ByteProgress& progress = nullptr, const std::vector<PlainFile>& plain = {});

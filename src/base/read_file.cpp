@@ -72,6 +72,13 @@ std::int64_t InputFile::read_blocks(const std::function<void(std::span<const cha
   }
 }
 
+bool is_there(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (std::filesystem::status_known(status)) return std::filesystem::exists(status);
+  throw ReadError(path, error.value());
+}
+
 std::string read_file(const std::string& path) {
   std::string text;
   InputFile(path).read_blocks([&](std::span<const char> block) { text.append(block.data(), block.size()); });

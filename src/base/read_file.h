@@ -72,6 +72,10 @@ class InputFile {
   int file_ = -1;
 };
 
+/// Says whether something has that name, or a link of that name leads to something. Throws ReadError for what cannot be
+/// looked at, which must not pass for what is not there.
+bool is_there(const std::string& path);
+
 /// All of a small file. Errors as above.
 std::string read_file(const std::string& path);
 

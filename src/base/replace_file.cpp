@@ -39,9 +39,9 @@ FileHandle write_temporary(const std::string& path, std::string_view text) {
   return file && write_all(file.get(), text) ? std::move(file) : FileHandle();
 }
 
-/// Of this process alone: the rank tells those apart that have the same number on two machines.
+/// Of this thread alone: the rank tells those apart that have the same number on two machines.
 std::string temporary_of(const std::string& path) {
-  return fmt::format("{}.{}-{}.tmp", path, log::rank(), ::getpid());
+  return fmt::format("{}.{}-{}.tmp", path, log::rank(), ::gettid());
 }
 
 /// `ready`: what is done with the file before it takes the name; false, with errno, where the system refuses.

@@ -6,9 +6,9 @@
 namespace octet {
 
 /// Puts `text` in place of the file at `path`, or makes it: written under another name beside it, then renamed, so that
-/// a reader finds the old text or the new one and never a part. Several processes may do so at once; the last one
-/// counts. Nothing is synced: what a machine that loses its power finds may be empty. False, with errno, where the
-/// system refuses.
+/// a reader finds the old text or the new one and never a part. Several processes and threads may do so at once; the
+/// last one counts. Nothing is synced: what a machine that loses its power finds may be empty. False, with errno, where
+/// the system refuses.
 [[nodiscard]] bool replace_file(const std::string& path, std::string_view text);
 /// The same, on the disk when this returns: a machine that loses its power later has the text.
 [[nodiscard]] bool replace_file_durably(const std::string& path, std::string_view text);

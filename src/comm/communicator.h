@@ -92,7 +92,8 @@ class Communicator {
   /// from here is gone before the group is.
   virtual MemorySource& memory() { return stream().device(); }
 
-  /// Ends the job on every rank with this exit code. Does not return.
+  /// Ends the job on every rank with this exit code; a group that is of no job (make_self_communicator) ends its own
+  /// process. Does not return.
   [[noreturn]] virtual void abort(int exit_code) = 0;
 };
 

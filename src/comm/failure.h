@@ -19,8 +19,9 @@ namespace octet {
 class FailureFile {
  public:
   /// `path`: a file that is not there. `may_write`: whether the run directory is still this run's, and a failure with
-  /// that code is to be told there. `first`: called where this rank's message is the first, perhaps by the watchdog's
-  /// thread while the main thread hangs, so that it reads nothing that the main thread may be writing; must not throw.
+  /// that code is to be told there; asked by any thread, as it may look into files; must not throw. `first`: called
+  /// where this rank's message is the first, perhaps by the watchdog's thread while the main thread hangs, so that it
+  /// reads nothing that the main thread may be writing; must not throw.
   FailureFile(std::string path, std::function<bool(ExitCode)> may_write,
               std::function<void(ExitCode code, const std::string& message)> first);
   ~FailureFile();
@@ -42,7 +43,8 @@ struct LeftReason {
   bool first = false;  ///< it stands in failure.txt, or there is no room for one, then perhaps of several ranks
   bool lost = false;   ///< in one of the two files stands no reason, neither this one nor an earlier one
 };
-/// Puts the message, as one line, into both files. Any thread; needs no lock, no memory, no MPI.
+/// Puts the message, as one line, into both files, first into the one that the environment names. Any thread; needs no
+/// lock, no memory and no MPI, but for what the FailureFile's may_write needs.
 LeftReason leave_reason(ExitCode code, std::string_view message) noexcept;
 
 /// Gives the process ten seconds from now on: a thread then ends it with that code, whatever hangs.

@@ -3,10 +3,9 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 
+#include "src/base/error.h"
 #include "src/base/read_file.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/read_together.h"
@@ -25,18 +24,17 @@ bool can_be_read(const std::string& path) {
   }
 }
 
-}  // namespace
-
-bool is_there(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (std::filesystem::status_known(status)) return std::filesystem::exists(status);
-  throw ReadError(path, error.value());
+/// What was there goes away where somebody removes it meanwhile. Nobody has looked to the end then.
+void expect_looked(const std::optional<std::string>& absent) {
+  if (absent)
+    throw Error(ExitCode::usage, fmt::format("[files] {}; it went away while it was looked at", *absent), true);
 }
+
+}  // namespace
 
 void look_together(Communicator& hosts, const std::function<void()>& look) {
   ReadProgress progress;
-  read_together("look at the run's files", hosts, progress, [&] { with_retries(progress, look); });
+  expect_looked(read_together("look at the run's files", hosts, progress, [&] { with_retries(progress, look); }));
 }
 
 void look_by_first(Communicator& hosts, const std::function<void()>& look) {
@@ -47,7 +45,7 @@ void look_by_first(Communicator& hosts, const std::function<void()>& look) {
   } catch (const ReadError& error) {
     unread = error;
   }
-  agree_on_reading(unread, hosts);
+  expect_looked(agree_on_reading(unread, hosts));
 }
 
 bool looks_for_node(Communicator& hosts) {

@@ -10,10 +10,9 @@ namespace octet::files {
 
 // All hosts of a run see the same files. Where a mount is missing on one of them, it is that host's matter and no
 // mistake in what the run was asked to do. Collective over the hosts, main thread; throws as read_together
-// (read_together.h).
-
-/// Says whether something has that name. What cannot be looked at (ReadError) must not pass for what is not there.
-bool is_there(const std::string& path);
+// (read_together.h), and where that returns that no rank sees a file which `look` could not read, all throw the same
+// usage error that names the file. So `look` has come to its end wherever one of these returns. It asks
+// files::is_there (src/base/read_file.h) for what need not be there.
 
 /// Runs `look` on every rank, again where it throws a ReadError.
 void look_together(Communicator& hosts, const std::function<void()>& look);

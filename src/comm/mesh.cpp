@@ -31,7 +31,7 @@ MeshShape resolve(const MeshShape& shape, int ranks) {
   const std::int64_t others = std::int64_t{shape.pp} * shape.dp_replicate * shape.cp * shape.tp;
   MeshShape full = shape;
   if (shape.dp_shard == 0 && ranks % others == 0) full.dp_shard = static_cast<int>(ranks / others);
-  if (others * full.dp_shard != ranks) {
+  if (others * full.dp_shard != ranks || ranks < 1) {
     const std::string shard = shape.dp_shard == 0 ? "the rest" : std::to_string(shape.dp_shard);
     throw usage_error("comm",
                       "parallel: pp {} x dp_replicate {} x dp_shard {} x cp {} x tp {} do not make {} rank{}, the "

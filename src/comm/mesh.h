@@ -37,6 +37,8 @@ struct MeshCoordinates {
 /// not there yet (cp above 1), or the product is not `ranks`.
 MeshShape resolve(const MeshShape& shape, int ranks);
 
+// These are of a resolved shape: every degree is at least 1.
+
 /// Row-major: pp outermost, tp innermost, so that the ranks of a tp group are neighbours (of one node).
 MeshCoordinates coordinates(const MeshShape& shape, int rank);
 

@@ -13,9 +13,12 @@ namespace octet {
 /// CUDA's other libraries are; a usage error says what to do where it is not found, and where the build has no CUDA.
 ///
 /// - Groups of one rank need no NCCL. Sums are in NCCL's order, which may differ from the ranks'.
-/// - Nothing waits for the device but barrier(). NCCL's communicators are non-blocking: what can hang on the host is
-///   polled under the watchdog's deadline; what hangs on the device is named by the watchdog (src/comm/in_flight.h).
-/// - An error that NCCL reports throws Error (lost_peer) from the next call, naming group and operation.
+/// - Nothing waits for the device but barrier(), the freeing of registered memory, and a call that finds the device so
+///   many operations behind that the host would lose sight of errors (NcclGroup::most_ahead). NCCL's communicators are
+///   non-blocking: what can hang on the host is polled under the watchdog's deadline; what hangs on the device is named
+///   by the watchdog (src/comm/in_flight.h).
+/// - An error that NCCL reports throws Error (lost_peer) from the next call, naming group and operation; one about the
+///   call itself (ncclInvalidArgument, ncclInvalidUsage) is an internal error.
 /// - `settings` apply by the groups' names, also to what is split from this one.
 std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> rendezvous, Stream& stream,
                                                      const NcclSettings& settings);

@@ -51,14 +51,19 @@ class TracedCommunicator final : public Communicator, private GroupMember {
     run("reduce_scatter", count, DType::f32, size(), [&] { inner_->reduce_scatter(send, recv, count); });
   }
   void all_reduce(void* data, std::int64_t count, DType dtype, ReduceOp op) override {
-    run(op == ReduceOp::sum ? "all_reduce_sum" : "all_reduce_max", count, dtype, 1,
-        [&] { inner_->all_reduce(data, count, dtype, op); });
+    run(name_of(op), count, dtype, 1, [&] { inner_->all_reduce(data, count, dtype, op); });
+  }
+  void all_reduce_to(const void* send, void* recv, std::int64_t count, DType dtype, ReduceOp op) override {
+    run(name_of(op), count, dtype, 1, [&] { inner_->all_reduce_to(send, recv, count, dtype, op); });
   }
   void all_to_all(const void* send, void* recv, std::int64_t count, DType dtype) override {
     run("all_to_all", count, dtype, size(), [&] { inner_->all_to_all(send, recv, count, dtype); });
   }
   void broadcast(void* data, std::int64_t count, DType dtype, int root) override {
     run("broadcast", count, dtype, 1, [&] { inner_->broadcast(data, count, dtype, root); });
+  }
+  void broadcast_to(const void* send, void* recv, std::int64_t count, DType dtype, int root) override {
+    run("broadcast", count, dtype, 1, [&] { inner_->broadcast_to(send, recv, count, dtype, root); });
   }
   void send(const void* data, std::int64_t count, DType dtype, int to) override {
     run("send", count, dtype, 1, [&] { inner_->send(data, count, dtype, to); });
@@ -133,6 +138,7 @@ class TracedCommunicator final : public Communicator, private GroupMember {
                                             metered() ? meter_ : nullptr);
   }
 
+  static const char* name_of(ReduceOp op) { return op == ReduceOp::sum ? "all_reduce_sum" : "all_reduce_max"; }
   SpanInfo span(std::string_view operation) const {
     return {.name = operation, .kind = SpanKind::communication, .group = name()};
   }

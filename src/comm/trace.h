@@ -14,7 +14,7 @@ namespace octet {
 
 /// One call of a communicator, as this rank made it.
 struct CommRecord {
-  std::string operation;  ///< the method's name: "all_gather"
+  std::string operation;  ///< "all_gather", the method's name; a reduction's has its operation: "all_reduce_max"
   std::string group;
   int ranks = 0;  ///< of the group
   DType dtype = DType::u8;
@@ -48,7 +48,9 @@ class CommTrace {
   std::int64_t bytes(std::string_view operation, std::string_view group = {}) const;
   /// One JSON object a line, with the fields of CommRecord.
   std::string json_lines() const;
-  /// Writes json_lines() to a new file. Throws a usage error that names the path when that fails.
+  /// Replaces all that the file of that name has with json_lines(), and makes it where it is missing. Where it cannot,
+  /// throws an error that names the path: usage for a path that is wrong, internal for a full disk or a device that
+  /// fails (not_written of src/base/files.h).
   void write(const std::string& path) const;
 
  private:

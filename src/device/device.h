@@ -94,7 +94,7 @@ class Device : public MemorySource {
   /// An event that also keeps the time. To record one waits for nothing, but costs the stream a little more.
   virtual std::unique_ptr<Event> make_timing_event() = 0;
 
-  /// 64-byte aligned (CPU) or 256-byte aligned (CUDA).
+  /// 256-byte aligned.
   void* allocate(std::int64_t bytes) override = 0;
   void deallocate(void* memory, std::int64_t bytes) noexcept override = 0;
   /// Host memory that copies to and from the device can use without staging it (pinned on CUDA). Not in the ledger.
@@ -108,7 +108,7 @@ class Device : public MemorySource {
   virtual void copy_from_host(void* to, const void* from, std::int64_t bytes, Stream& stream) = 0;
   virtual void copy_to_host(void* to, const void* from, std::int64_t bytes, Stream& stream) = 0;
 
-  /// Blocks until all streams have done what they were given; on the CPU they have.
+  /// Blocks until all streams have done what they were given; on the CPU they have, but for work that is listed.
   virtual void synchronize() {}
 
   /// The work of a list (src/device/work_list.h) as one, which is not done yet; all of it was done at least once, so

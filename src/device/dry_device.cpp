@@ -98,6 +98,7 @@ class DryDevice final : public Device {
   std::unique_ptr<Stream> make_stream(StreamPriority) override { return std::make_unique<DryStream>(*this, queue_); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<DryEvent>(); }
   std::unique_ptr<Event> make_timing_event() override { return std::make_unique<DryEvent>(); }
+  void synchronize() override { Listing::flush("the host waits for the device"); }
 
   /// Never the same twice, so that two buffers never look as if they were one.
   void* allocate(std::int64_t bytes) override {

@@ -61,9 +61,9 @@ class WorkList {
 /// While it lives, the kernels that the calling thread gives to `stream` by a kernel table, and what it zeroes there,
 /// go to `list` and are not done. One at a time.
 ///
-/// What cannot be listed must still come behind what was: a wait, an event, a copy, memory that is taken or freed, or a
-/// library that wants the stream's handle. Devices and streams call flush() before it. The work of the list is then
-/// done, and all that follows is done at once, as if there were no listing.
+/// What cannot be listed must still come behind what was: a wait for the stream or the device, an event, a
+/// copy, memory that is taken or freed, or a library that wants the stream's handle. Devices and streams call flush()
+/// before it. The work of the list is then done, and all that follows is done at once, as if there were no listing.
 class Listing {
  public:
   Listing(Stream& stream, WorkList& list);

@@ -29,7 +29,8 @@ class Exchange {
   virtual void reduce_max(float* amax, std::int64_t n) = 0;
   /// whole = the rows of all parts end to end; same dtype and scale. `local` may be its own place in `whole`.
   virtual void gather_rows(const Tensor& local, const Tensor& whole) = 0;
-  /// output = this part's rows of the sum of all ranks' partials, formed in fp32 in rank order and rounded once.
+  /// output = this part's rows of the sum of all ranks' partials, formed in fp32 and rounded once: of bf16 partials in
+  /// rank order, of fp32 partials in the order of Communicator::reduce_scatter.
   /// `workspace` has scatter_workspace(partial) bytes.
   virtual void scatter_rows(const Tensor& partial, const Tensor& output, void* workspace) = 0;
   /// bf16 partials travel whole and are summed after the exchange, so they take as much memory again.
@@ -39,7 +40,8 @@ class Exchange {
 
   /// Says whether the exchange has calls in parts (asynchronous tensor parallelism). Each rank's rows then travel on
   /// their own, on a stream of the exchange's own, while the op's stream computes with the parts that are there, or
-  /// makes those that have not left. The numbers are those of the calls above. One gather or scatter at a time, all its
+  /// makes those that have not left. The numbers are those of the calls above, but for sums of fp32 partials on a GPU,
+  /// whose order may differ. One gather or scatter at a time, all its
   /// steps in order.
   bool pipelined() const { return pipelined_; }
   /// Whose rows are there in step `step` of part().count: one's own first.

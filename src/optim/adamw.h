@@ -30,7 +30,7 @@ void adamw_step(Stream& stream, const KernelTable& kernels, const OptimizerConfi
 /// The multiprocessors that an update beside a forward pass takes on a device that has `of_device`: as few as
 /// make no step longer than more of them do. They are 16 of the 132 of an H100, where that was measured
 /// (docs/gpu-results.md), and as many in proportion on other devices; an even number, as the update's blocks go in
-/// pairs.
+/// pairs, unless the configuration names another (beside_multiprocessors).
 std::int64_t update_multiprocessors(const OptimizerConfig& config, std::int64_t of_device);
 
 /// The multiprocessors that are left to GEMMs during such an update (Gemm::multiprocessors); 0, which means all, where

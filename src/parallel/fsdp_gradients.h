@@ -33,7 +33,8 @@ namespace octet {
 /// last one's in fp32. It takes its memory in the first step that needs it, for good.
 ///
 /// A unit is reduced on the stream of `shard_group`. Where that is not the compute stream, the model goes on with the
-/// next unit meanwhile: at most one unit is being reduced while another is written. The host waits for nothing.
+/// next unit meanwhile: at most one unit is being reduced while another is written. The host waits for nothing but
+/// what the communicator's calls wait for.
 class FsdpGradients final : public GradientSink {
  public:
   FsdpGradients(const ParameterList& list, ShardedBuffer& shards, Communicator& shard_group,

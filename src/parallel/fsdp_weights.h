@@ -26,7 +26,7 @@ namespace octet {
 /// Casts and gathers run on the stream of `shard_group`. Where that is not the compute stream, the next unit is
 /// gathered while the model computes with the current one: a gather begins when the compute stream has passed all that
 /// it was given before, which is where the gathered memory's former use ends, and the model's work waits for its own
-/// unit alone. The host waits for nothing.
+/// unit alone. The host waits for nothing but what the communicator's calls wait for.
 ///
 /// Where masters are updated beside the model, a unit is cast when its own update is done (UpdateEvents).
 class FsdpWeights final : public WeightProvider {

@@ -9,8 +9,8 @@
 namespace octet {
 
 /// The exchange of ops over a tensor-parallel group. Gathers carry the tensor's own bytes (one a value for fp8); sums
-/// are formed in fp32 in rank order: partials of fp32 by a reduce-scatter, those of bf16 by an all-to-all, so that bf16
-/// travels, and a sum of our own.
+/// are formed in fp32: partials of fp32 by a reduce-scatter, in the communicator's order, those of bf16 by an
+/// all-to-all, so that bf16 travels, and a sum of our own in rank order.
 class TpExchange final : public Exchange {
  public:
   /// `poison`: what is gathered is NaN before (poison.h).

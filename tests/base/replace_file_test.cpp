@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace octet {
@@ -43,6 +44,26 @@ TEST_F(ReplaceFile, DurablyToo) {
   EXPECT_TRUE(replace_file_durably(path_, "first"));
   EXPECT_TRUE(replace_file_durably(path_, "second"));
   EXPECT_EQ(content(), "second");
+  EXPECT_EQ(entries(), 1);
+}
+
+/// The watchdog's thread and the main thread write status.json.
+TEST_F(ReplaceFile, SeveralThreadsMayDoSoAtOnce) {
+  const auto write = [this](char letter) {
+    for (int i = 0; i < 300; ++i) ASSERT_TRUE(replace_file(path_, std::string(20000, letter)));
+  };
+  write('a');
+  std::thread other(write, 'b');
+  const auto read = [this] {
+    for (int i = 0; i < 300; ++i) {
+      const std::string found = content();
+      ASSERT_TRUE(found == std::string(20000, 'a') || found == std::string(20000, 'b')) << found.size();
+    }
+  };
+  std::thread reader(read);
+  write('a');
+  other.join();
+  reader.join();
   EXPECT_EQ(entries(), 1);
 }
 

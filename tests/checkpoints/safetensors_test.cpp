@@ -193,6 +193,8 @@ TEST_F(Safetensors, BadFilesAreRefusedByName) {
   EXPECT_HAS(error_of([&] { SafetensorsReader file(root_.path()); }), "is no file");
   ASSERT_EQ(::mkfifo((root_ / "pipe").c_str(), 0600), 0);  // to open it waits for who writes to it
   EXPECT_HAS(error_of([&] { SafetensorsReader file(root_ / "pipe"); }), "pipe: is no file");
+  std::filesystem::create_symlink("loop", root_ / "loop");  // ELOOP stands for EIO
+  EXPECT_THROW(SafetensorsReader{root_ / "loop"}, files::ReadError);
 }
 
 TEST_F(Safetensors, EveryFlippedByteOfAHeaderIsRefusedOrHarmless) {

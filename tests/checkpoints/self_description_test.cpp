@@ -156,6 +156,25 @@ TEST_F(SelfDescription, TheRunOfAFile) {
   EXPECT_TRUE(find_damage(directory_, manifest_, 2).empty());
 }
 
+TEST_F(SelfDescription, AttributesOfAnotherType) {
+  const auto put_text = [&](const std::string& object, const char* name) {
+    const Hdf5File file(H5Fopen(first_file().c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
+    const Hdf5Handle<H5Oclose> opened(H5Oopen(file.get(), object.c_str(), H5P_DEFAULT));
+    ASSERT_GE(H5Adelete(opened.get(), name), 0);
+    hdf5::write_attribute(opened.get(), name, "1", first_file());
+  };
+  const auto expect_state = [&] { ShardReader(first_file()).expect_state(manifest_.state); };
+  put_text(dataset(), "offset");
+  EXPECT_HAS(test::error_of([&] { ShardReader(first_file()).locate(piece(), tensor()); }),
+             "attribute offset is of another type, expected integers");
+  put_text("/", "loss");
+  EXPECT_HAS(test::error_of(expect_state), "attribute loss is of another type, expected a floating-point number");
+  put_text("/", "step");
+  EXPECT_HAS(test::error_of(expect_state), "attribute step is of another type, expected an integer");
+  accept_first_file();
+  EXPECT_EQ(find_damage(directory_, manifest_, 2).front().code, ExitCode::usage);
+}
+
 /// For which a manifest has null alone.
 TEST_F(SelfDescription, ALossThatIsNotFiniteFits) {
   RunState state = test::small_state(3);

@@ -41,6 +41,7 @@ TEST(MeshShape, RefusesDegreesBelowOne) {
   EXPECT_TRUE(contains(refusal({.dp_replicate = 0}, 1), "parallel.dp_replicate is 0"));
   EXPECT_TRUE(contains(refusal({.dp_shard = -1}, 1), "parallel.dp_shard is -1"));
   EXPECT_TRUE(contains(refusal({.tp = 0}, 1), "parallel.tp is 0"));
+  EXPECT_TRUE(contains(refusal({.dp_shard = 0}, 0), "do not make 0 ranks"));
 }
 
 TEST(MeshShape, RefusesWhatIsNotThereYet) {

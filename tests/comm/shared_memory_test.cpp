@@ -2,13 +2,13 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <cerrno>
 #include <optional>
 
 #include "src/base/error.h"
 #include "src/comm/mpi/mpi_communicator.h"
+#include "tests/support/no_files.h"
 
 namespace {
 int interruptions = 0;  ///< how often it is still to say so
@@ -91,25 +91,9 @@ TEST_F(Shared, IsReplacedByLarger) {
   }
 }
 
-/// This process can open no further file.
-class NoMoreFiles {
- public:
-  NoMoreFiles() {
-    getrlimit(RLIMIT_NOFILE, &old_);
-    const rlimit none{0, old_.rlim_max};
-    setrlimit(RLIMIT_NOFILE, &none);
-  }
-  ~NoMoreFiles() { setrlimit(RLIMIT_NOFILE, &old_); }
-  NoMoreFiles(const NoMoreFiles&) = delete;
-  NoMoreFiles& operator=(const NoMoreFiles&) = delete;
-
- private:
-  rlimit old_{};
-};
-
 TEST_F(Shared, ARankThatHasNoneIsNamedByAll) {
   const int poor = node_->size() - 1;
-  std::optional<NoMoreFiles> limit;
+  std::optional<test::NoFiles> limit;
   if (rank_ == poor) limit.emplace();
   std::string text;
   try {

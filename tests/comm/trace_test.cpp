@@ -34,6 +34,8 @@ TEST_F(Trace, RecordsEveryKindOfCall) {
   comm_->all_reduce(a_.data(), 1, DType::i32, ReduceOp::max);
   comm_->all_to_all(a_.data(), b_.data(), 2, DType::e4m3);
   comm_->broadcast(a_.data(), 5, DType::u8, 0);
+  comm_->all_reduce_to(a_.data(), b_.data(), 2, DType::f32, ReduceOp::sum);
+  comm_->broadcast_to(a_.data(), b_.data(), 5, DType::u8, 0);
   comm_->barrier();
   comm_->group_begin();
   comm_->send(a_.data(), 1, DType::f32, (comm_->rank() + 1) % size_);
@@ -44,6 +46,8 @@ TEST_F(Trace, RecordsEveryKindOfCall) {
                                          {"all_reduce_sum", "world", size_, DType::f32, 2, 8, ""},
                                          {"all_reduce_max", "world", size_, DType::i32, 1, 4, ""},
                                          {"all_to_all", "world", size_, DType::e4m3, 2, 2 * n, ""},
+                                         {"broadcast", "world", size_, DType::u8, 5, 5, ""},
+                                         {"all_reduce_sum", "world", size_, DType::f32, 2, 8, ""},
                                          {"broadcast", "world", size_, DType::u8, 5, 5, ""},
                                          {"barrier", "world", size_, DType::u8, 0, 0, ""},
                                          {"send", "world", size_, DType::f32, 1, 4, ""},

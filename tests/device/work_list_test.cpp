@@ -152,6 +152,7 @@ TEST_F(WorkLists, AreFlushedBeforeWhatCannotBeListed) {
         {"an event is recorded", [&] { s.record(*event); }},
         {"a stream waits for an event", [&] { s.wait(*event); }},
         {"the host waits for a stream", [&] { s.synchronize(); }},
+        {"the host waits for the device", [&] { d.synchronize(); }},
         {"memory of the device is taken", [&] { const Buffer taken(d, 64, Purpose::data); }},
         {"memory of the device is freed", [&] { freed.reset(); }},
         {"memory is copied", [&] { d.copy(memory.data(), memory.as<char>() + 32, 32, s); }},

@@ -12,8 +12,7 @@ namespace octet {
 ///
 /// Underneath everything is non-blocking and polled with MPI_Test and sched_yield, because MPICH's own waits spin: with
 /// more ranks than cores a blocking all-gather takes hundreds of times longer. Reductions exchange pieces and fold them
-/// in rank order, never MPI_SUM, so that the bits do not depend on MPI. Inside group_begin/end transfers are posted at
-/// once and reductions are put off to group_end.
+/// in rank order, never MPI_SUM, so that the bits do not depend on MPI.
 std::unique_ptr<Communicator> make_mpi_communicator(Stream& stream, std::string name);
 
 }  // namespace octet

@@ -109,6 +109,9 @@ int run_main(int argc, char** argv, const std::function<int(MpiRuntime&, int arg
   } catch (const Error& e) {  // MPI itself did not come up
     tell_failure(e.code(), e.what());
     return static_cast<int>(e.code());
+  } catch (const std::exception& e) {
+    tell_failure(ExitCode::internal, reason_of(e));
+    return static_cast<int>(ExitCode::internal);
   }
 }
 

@@ -37,7 +37,7 @@ class NcclGroup final : public InFlight {
   void add_user(const std::string& name) { users_ += (users_.empty() ? "" : ", ") + name; }
   bool failed() const { return failed_; }
   /// Waits until NCCL has taken all that it was given on the host. Throws Error (lost_peer) on its error or the
-  /// deadline.
+  /// deadline; internal error where NCCL says that a call was wrong.
   void wait_until_ready(const OperationScope& operation);
   /// Checks the result of a call of NCCL for this group: throws on all but success and "in progress".
   void check(ncclResult_t result, const OperationScope& operation);

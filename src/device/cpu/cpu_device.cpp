@@ -76,6 +76,7 @@ class CpuDevice final : public Device {
   std::unique_ptr<Stream> make_stream(StreamPriority) override { return std::make_unique<CpuStream>(*this); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<CpuEvent>(false); }
   std::unique_ptr<Event> make_timing_event() override { return std::make_unique<CpuEvent>(true); }
+  void synchronize() override { Listing::flush("the host waits for the device"); }
 
   void* allocate(std::int64_t bytes) override {
     Listing::flush("memory of the device is taken");

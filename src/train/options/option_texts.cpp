@@ -44,7 +44,8 @@ std::optional<int> parse_writers(std::string_view text) {
 
 std::optional<std::vector<std::int64_t>> parse_pp_layout(std::string_view text) {
   std::vector<std::int64_t> blocks;
-  while (text != "auto") {
+  if (text == "auto") return blocks;
+  for (;;) {
     const std::size_t comma = std::min(text.find(','), text.size());
     std::string_view number = text.substr(0, comma);
     while (number.starts_with(' ')) number.remove_prefix(1);
@@ -52,10 +53,9 @@ std::optional<std::vector<std::int64_t>> parse_pp_layout(std::string_view text) 
     std::int64_t n = 0;
     if (!parse(number, n) || n < 1) return std::nullopt;
     blocks.push_back(n);
-    if (comma == text.size()) break;
+    if (comma == text.size()) return blocks;
     text.remove_prefix(comma + 1);
   }
-  return blocks;
 }
 
 namespace {

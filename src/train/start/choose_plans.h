@@ -40,8 +40,10 @@ struct PlanRules {
 /// chose, or stands in the named file, is used again. What is missing is timed, a share of it on each rank; rank 0 then
 /// writes the file, and beside it that there were choices. So all ranks have the same choices, and a resumed run those
 /// that it had. Where it has others, or none any more, a warning says so: losses go on within rounding. A rank whose
-/// library or GPU is not rank 0's leaves the choice to the library's heuristic, with a shared warning. Usage errors: a
-/// named file that is none, a file that cannot be written. Collective over the hosts.
+/// library or GPU is not rank 0's leaves the choice to the library's heuristic, with a shared warning. A usage
+/// error for a named file that holds no choices, and for a file that cannot be written since its path is wrong; an
+/// internal error where a full disk or a device refuses it. Throws as files::look_by_first where a file cannot be read.
+/// Collective over the hosts.
 void choose_plans(const RunConfig& config, const PlanRules& rules, const RunDirectory& directory, Communicator& control,
                   const PlanLibrary& library);
 

@@ -9,6 +9,7 @@
 #include "checkpoints/restore/restore.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/base/read_file.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/packing.h"
@@ -31,7 +32,8 @@ std::string look_for_all(const std::string& from, Communicator& hosts, const std
     std::string seen;
     auto code = ExitCode::finished;
     try {
-      seen = look();
+      files::ReadProgress nobody_waits;
+      files::with_retries(nobody_waits, [&] { seen = look(); });
     } catch (const Error& error) {
       code = error.code();
       seen = error.what();

@@ -16,23 +16,26 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Others call files manifest.json too. A checkpoint's can be read, or is of a newer program, or is damaged and stands
-/// beside the files of tensors.
+/// beside the files of tensors. What the file system does not give may be one (ReadError).
 bool holds_checkpoint(const fs::path& folder) {
-  std::error_code error;
-  if (!fs::exists(folder / checkpoint::manifest_name, error)) return false;
-  if (fs::exists(folder / checkpoint::file_name(0), error)) return true;
+  if (!files::is_there(folder / checkpoint::manifest_name)) return false;
+  if (files::is_there(folder / checkpoint::file_name(0))) return true;
   try {
     checkpoint::read_manifest(folder);
   } catch (const checkpoint::UnknownFormat&) {
+  } catch (const files::ReadError&) {
+    throw;
   } catch (const Error&) {
     return false;
   }
   return true;
 }
 
-/// Unfinished writes and removals, what a start has set aside, and what is hidden.
-bool is_left_by_octet(const std::string& name) {
-  return name.starts_with('.') || name.ends_with(checkpoint::unfinished_suffix) || checkpoint::is_set_aside(name);
+/// Unfinished writes and removals, what a start has set aside, what is hidden, and what a file system keeps for itself,
+/// where only root may look.
+bool is_passed_over(const std::string& name) {
+  return name.starts_with('.') || name.ends_with(checkpoint::unfinished_suffix) || checkpoint::is_set_aside(name) ||
+         name == "lost+found";
 }
 
 /// The folders in `root` whose names begin so, that hold a checkpoint and that nobody has set aside, in the order of
@@ -42,7 +45,7 @@ std::vector<fs::path> checkpoints_in(const std::string& root, std::string_view b
   std::error_code error;
   for (fs::directory_iterator entry(root, error); !error && entry != fs::directory_iterator(); entry.increment(error)) {
     const std::string name = entry->path().filename();
-    if (!name.starts_with(beginning) || is_left_by_octet(name)) continue;
+    if (!name.starts_with(beginning) || is_passed_over(name)) continue;
     if (holds_checkpoint(entry->path())) found.push_back(entry->path());
   }
   if (error && error != std::errc::no_such_file_or_directory) throw files::ReadError(root, error.value());

@@ -30,6 +30,20 @@ void put(const Failure& failure, Packer& packer) {
   throw error_of(Error(code, unpacker.take_text(), true));
 }
 
+/// failure_of, but for a ReadError, which comes out: that is a matter of this host, and no damage of the data.
+std::optional<Failure> failure_of_data(const std::function<void()>& work) {
+  std::optional<files::ReadError> unread;
+  auto failure = failure_of([&] {
+    try {
+      work();
+    } catch (const files::ReadError& error) {
+      unread = error;
+    }
+  });
+  if (unread) throw files::ReadError(*unread);
+  return failure;
+}
+
 Prefixes list(const std::vector<std::string>& paths) {
   Prefixes prefixes;
   for (const std::string& path : paths) prefixes.push_back(token_prefixes(path));
@@ -52,7 +66,7 @@ Prefixes list_together(const std::vector<std::string>& paths, const ErrorOfData&
   Prefixes mine;
   std::optional<Failure> failure;
   files::look_together(hosts, [&] {
-    if (looks) failure = failure_of([&] { mine = list(paths); });
+    if (looks) failure = failure_of_data([&] { mine = list(paths); });
   });
   Packer packer;
   packer.put(failure.has_value());
@@ -100,17 +114,11 @@ Found validate(const std::string& prefix, files::ReadProgress& progress) {
   Found found;
   progress.begin(prefix + ".idx");
   files::with_retries(progress, [&] {
-    std::optional<files::ReadError> unread;
-    const auto failure = failure_of([&] {
-      try {
-        TokenPair pair(prefix, [&](std::int64_t bytes) { progress.add(bytes); });
-        pair.fingerprint();
-        found.pair.emplace(std::move(pair));
-      } catch (const files::ReadError& error) {
-        unread = error;
-      }
+    const auto failure = failure_of_data([&] {
+      TokenPair pair(prefix, [&](std::int64_t bytes) { progress.add(bytes); });
+      pair.fingerprint();
+      found.pair.emplace(std::move(pair));
     });
-    if (unread) throw files::ReadError(*unread);  // a matter of this host, and no damage of the pair
     if (failure) found.failure = *failure;
   });
   progress.add(1);

@@ -20,7 +20,7 @@
 
 namespace octet {
 
-/// What a step tells; the same on every rank, but for the times.
+/// What a step tells; the same on every rank, but for the times and `counts`.
 struct StepResult {
   std::int64_t step = 0;
   StepWork work;         ///< over all ranks
