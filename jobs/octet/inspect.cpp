@@ -11,8 +11,8 @@
 #include "src/corpus/recorded_tokenizer.h"
 #include "src/data/data_facts.h"
 #include "src/data/entropy.h"
+#include "src/data/read_content.h"
 #include "src/data/sampler.h"
-#include "src/data/token_sum.h"
 #include "src/data/window_documents.h"
 #include "src/train/options/sections.h"
 
@@ -106,88 +106,38 @@ void print_split(const std::string& path, std::int64_t seq_len, double fraction)
   if (split.validation() > 0) print("  validation", *validation_entropies(sampler));
 }
 
-/// What is known of all ids.
-struct Content {
-  TokenRange range{};
-  std::optional<std::uint64_t> sum{};  ///< TokenSum::value()
-};
-
-/// How what was read of a pair differs from what stands beside it; empty where it does not.
-std::string damage(const TokenPair& pair, const TokensRead& read) {
-  const auto facts = read_data_facts(pair);
-  const std::string json = data_facts_path(pair.prefix());
-  if (facts && facts->content && *facts->content != read.sum.value()) {
-    return fmt::format("{}: the sum of its ids is {:016x}, and {} says {:016x}", pair.bin_path(), read.sum.value(),
-                       json, *facts->content);
-  }
-  if (!facts || facts->range == read.range) return "";
-  return fmt::format("{}: its ids go from {} to {}, and {} says {} to {}", pair.bin_path(), read.range.smallest.id,
-                     read.range.largest.id, json, facts->range.smallest.id, facts->range.largest.id);
-}
-
-/// Reads the tokens of which nothing is known, or all of them. Usage error where a file is not what stands beside it:
-/// the fingerprint, which is of samples, need not have seen that.
-Content read_content(const TokenFile& file, const std::optional<DataFacts>& facts, bool all) {
-  if (!all && facts && facts->unknown.empty()) return {facts->range, facts->content};
-  all |= !facts;
-  TokenRange range = all ? TokenRange() : facts->range;
-  TokenSum sum;
-  std::vector<std::string> damaged;
-  std::int64_t begin = 0, todo = all ? file.tokens() : 0;
-  for (const TokenInterval& unknown : all ? std::vector<TokenInterval>() : facts->unknown) {
-    todo += unknown.end - unknown.begin;
-  }
-  Progress progress("scan", todo * size_of(file.type()));
-  for (const TokenPair& pair : file.pairs()) {
-    const TokenInterval here{begin, begin + pair.tokens()};
-    begin = here.end;
-    const bool is_known = !all && std::ranges::find(facts->unknown, here) == facts->unknown.end();
-    if (pair.tokens() == 0 || is_known) continue;
-    TokensRead read = read_all_tokens(pair, [&](std::int64_t bytes) { progress.advance(bytes); });
-    const std::string what = damage(pair, read);
-    if (!what.empty()) damaged.push_back(what);
-    read.range.smallest.position += here.begin;
-    read.range.largest.position += here.begin;
-    range.merge(read.range);
-    sum.add(read.sum);
-  }
-  if (damaged.empty() && all && facts && facts->content && *facts->content != sum.value()) {  // remembered of parts
-    damaged.push_back(fmt::format("{}: the sum of their ids is {:016x}, and {} says {:016x}", file.bin_path(),
-                                  sum.value(), data_facts_path(file.prefix()), *facts->content));
-  }
-  if (damaged.empty()) return {range, all ? std::optional(sum.value()) : std::nullopt};
-  throw usage_error("octet",
-                    "{}; expected the tokens that were written: copy the file once more, or prepare it anew "
-                    "(docs/data.md, \"What stands beside the data\")",
-                    fmt::join(damaged, "; "));
-}
-
 void remember_content(const TokenFile& file, const DataFacts& facts) {
   const std::string path = data_facts_path(file.prefix());
   if (!write_data_facts(path, file, facts)) throw not_written("octet", "--remember: " + path);
   log::out("             remembered in {}", path);
 }
 
+/// With what the sum of all ids was compared.
+std::string comparison_text(const Content& content) {
+  if (content.compared == content.pairs) return "as it was when they were written";
+  if (content.compared == 0) return "with nothing to compare it with";
+  return fmt::format("compared for {} of {} parts", content.compared, content.pairs);
+}
+
 /// Of data that are prepared or were scanned before, what is remembered, but where all tokens are read.
-void print_content(const TokenFile& file, std::optional<DataFacts> facts, bool scan, bool remember) {
+void print_content(const TokenFile& file, const std::optional<DataFacts>& facts, bool scan, bool remember) {
+  const bool is_told = facts && facts->unknown.empty();
+  const bool writes = remember && (!is_told || (scan && !facts->content));  // no sum: an older version wrote it
+  if (writes) refuse_to_forget(file);
+  if (scan) refuse_other_data(file);
   if (file.tokens() == 0) return;
   const Content content = read_content(file, facts, scan);
   const TokenRange& range = content.range;
   log::out("ids          {} (at token {}) to {} (at token {})", range.smallest.id, range.smallest.position,
            range.largest.id, range.largest.position);
   if (facts && facts->tokenizer) log::out("tokenizer    {}", text_of(*facts->tokenizer));
-  const bool is_told = facts && facts->unknown.empty();
-  if (scan) {
-    log::out("sum of ids   {:016x}, {}", *content.sum,
-             facts && facts->content ? "as it was when they were written" : "with nothing to compare it with");
-  }
-  if (!remember) return;
-  if (!is_told) {
-    remember_content(file, {.range = range, .content = content.sum});
-  } else if (scan && !facts->content && file.pairs().size() == 1) {  // an older version wrote what is known
-    facts->content = content.sum;
-    remember_content(file, *facts);
-  }
+  if (scan) log::out("sum of ids   {:016x}, {}", *content.sum, comparison_text(content));
+  if (!writes) return;
+  // Of parts only what is true of them together: what each is made by stands beside it.
+  const bool adds_sum = is_told && file.pairs().size() == 1;
+  DataFacts known = adds_sum ? *facts : DataFacts{.range = range};
+  known.content = content.sum;
+  remember_content(file, known);
 }
 
 }  // namespace
@@ -210,7 +160,8 @@ int run_inspect(const std::vector<std::string>& arguments) {
        "that made the tokens, as octet prepare takes it; without it the copy beside the data")  //
       ("scan", po::bool_switch(&scan),
        "read all tokens: compare them with what was written, count control tokens, and documents that occur again")  //
-      ("remember", po::bool_switch(&remember), "write the range of ids to PATH.data.json, where it is not there yet");
+      ("remember", po::bool_switch(&remember),
+       "write the range of ids to PATH.data.json, where it is not there yet, and with --scan their sum");
   const auto values = parse_arguments(arguments, inspect_usage, described, "path", 1);
   if (!values) return 0;
   constexpr auto most = static_cast<std::int64_t>(most_sequences);

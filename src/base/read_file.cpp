@@ -120,9 +120,12 @@ void pause(milliseconds length, ReadProgress& progress) {
 
 }  // namespace
 
+bool is_refused(int error) {
+  return error == EACCES || error == EPERM || error == ENAMETOOLONG;
+}
+
 bool may_pass(const ReadError& error) {
-  if (error.error() == ENAMETOOLONG || error.error() == ENOTSUP || error.error() == EACCES || error.error() == EPERM)
-    return false;
+  if (is_refused(error.error()) || error.error() == ENOTSUP) return false;
   if (error.error() != ENOENT) return true;
   std::error_code ignored;
   return !std::filesystem::is_directory(std::filesystem::path(error.path()).parent_path() / ".", ignored);

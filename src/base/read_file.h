@@ -118,6 +118,9 @@ class ReadProgress {
   std::string path_;
 };
 
+/// Whether errno `error` of a read is for the user to mend: the system refuses the right to read, or the name.
+bool is_refused(int error);
+
 /// Whether another try may give what this one did not: not for a file that is not there, unless its folder is not there
 /// either (a mount that is late), for a name that is none, for a lack of rights.
 bool may_pass(const ReadError& error);

@@ -129,7 +129,7 @@ Error error_of(const std::string& path, const std::vector<Answer>& hosts) {
     if (host.error == 0) continue;
     if (failed.empty()) reason = host.reason;
     failed.push_back(host.host);
-    refused = refused && (host.error == EACCES || host.error == EPERM || host.error == ENAMETOOLONG);
+    refused = refused && is_refused(host.error);
   }
   const std::string seen =
       fmt::format("cannot read {} on {} of {} host(s): {} (docs/problems.md, \"A file cannot be read on some hosts\")",

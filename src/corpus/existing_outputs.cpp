@@ -66,15 +66,25 @@ void refuse_existing(const Outputs& outputs, std::uint64_t command) {
 }
 
 void refuse_old_holdout(const std::string& prefix, const Share& share) {
-  const Outputs with = outputs_of(prefix, share, true);
-  for (const std::string& path : token_file_paths(with.held_out)) {
-    std::error_code failed;
-    if (!fs::exists(path, failed)) continue;
+  const std::string held_out = outputs_of(prefix, {}, true).held_out;
+  const auto pair = some_file_of_pair(held_out), part = some_part_of(held_out);
+  for (const auto& path : {pair, part}) {
+    if (!path) continue;
+    const auto record = read_data_record(data_facts_path(token_prefix_of(*path)));
+    const bool is_told = record && record->origin && record->origin->making.contains("--holdout");
+    if (is_told && record->origin->making.at("--holdout") == "0") continue;  // a data set of that name
     throw usage_error("corpus",
-                      "{} exists: what an earlier run held out would be in {} too, since --holdout is 0; expected "
-                      "--holdout as before, or nothing of that name: remove the files {}.*",
-                      path, with.kept, with.held_out);
+                      "{} exists: what an earlier run held out {} be in {} too, since --holdout is 0; expected "
+                      "--holdout as before, or nothing held out of that name: move the files {}* away, or take another "
+                      "--output",
+                      *path, is_told ? "would" : "may", outputs_of(prefix, share, false).kept,
+                      held_out + (path == part ? "-" : "."));
   }
+}
+
+bool is_kept_without_held_out(const Outputs& outputs, std::uint64_t command) {
+  return !outputs.held_out.empty() && standing_of(outputs.kept, command) == Standing::whole &&
+         standing_of(outputs.held_out, command) == Standing::nothing;
 }
 
 TokenCounts counts_of(const std::string& prefix) {

@@ -20,6 +20,9 @@ Standing standing_of(const std::string& prefix, std::uint64_t command);
 /// Whether a run of the same command has made all outputs; their tokenizers' copies may be missing.
 bool is_made(const Outputs& outputs, std::uint64_t command);
 
+/// Whether a run of the same command has made what is kept, and what it held out is gone, so that both are made anew.
+bool is_kept_without_held_out(const Outputs& outputs, std::uint64_t command);
+
 /// Usage error where one of the outputs is there and not of a run of the same command.
 void refuse_existing(const Outputs& outputs, std::uint64_t command);
 
@@ -27,9 +30,10 @@ void refuse_existing(const Outputs& outputs, std::uint64_t command);
 /// each other, which whoever reads them refuses.
 void refuse_pair_beside_parts(const std::string& prefix, const Share& share, bool holdout);
 
-/// Usage error where documents stand beside PREFIX that an earlier run held out of it: of a run without a holdout, with
-/// --overwrite too, they would be in PREFIX as well, and whoever measures on them would not know it. They may be the
-/// user's own, so they stay.
+/// Usage error where documents stand beside PREFIX, as a pair or as parts of any number, that an earlier run held out
+/// of it, or where it is not known what they are: of a run without a holdout, with --overwrite too, they would be in
+/// PREFIX as well, and whoever measures on them would not know it. They may be the user's own, so they stay; tokens
+/// whose side file says that they were made without a holdout are, and are no error.
 void refuse_old_holdout(const std::string& prefix, const Share& share);
 
 /// What the tokens at a prefix have, by their files; whole ones that `octet prepare` has made.

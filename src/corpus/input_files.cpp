@@ -19,13 +19,28 @@ namespace octet {
 namespace fs = std::filesystem;
 namespace {
 
-/// What is found, and the linked folders among what is left out.
+/// A path of which no two stand for one place, but for links.
+std::string plain_path(const std::string& path) {
+  std::string plain = fs::absolute(path).lexically_normal().string();
+  if (plain.size() > 1 && plain.ends_with('/')) plain.pop_back();
+  return plain;
+}
+
+/// What is found, the linked folders among what is left out, and the folders that are inputs themselves.
 struct Search {
   InputFiles found;
   std::set<std::string> linked_folders;
+  std::set<std::string> inputs;  ///< plain paths
 
   void pass_over_link(const std::string& folder) {
     if (linked_folders.insert(folder).second) found.skipped.push_back(folder);
+  }
+  /// A link that one input passes over may be another input.
+  void drop_inputs() {
+    const auto is_input = [&](const std::string& folder) { return inputs.contains(plain_path(folder)); };
+    std::erase_if(found.skipped,
+                  [&](const std::string& path) { return linked_folders.contains(path) && is_input(path); });
+    std::erase_if(linked_folders, is_input);
   }
 };
 
@@ -65,6 +80,7 @@ void add_path(const std::string& input, Search& search) {
   std::error_code failed;
   const fs::file_status status = fs::status(input, failed);
   if (fs::is_directory(status)) {
+    search.inputs.insert(plain_path(input));
     add_folder(input, search);
   } else if (fs::is_regular_file(status)) {
     add_file(input, search.found);
@@ -104,7 +120,7 @@ void add_list(const std::string& list, Search& search) {
 void refuse_duplicates(const InputFiles& found) {
   std::set<std::string> seen;
   for (const InputFile& file : found.files) {
-    if (!seen.insert(fs::absolute(file.path).lexically_normal().string()).second) {
+    if (!seen.insert(plain_path(file.path)).second) {
       throw usage_error("corpus", "{} is given twice as input", file.path);
     }
   }
@@ -135,6 +151,7 @@ InputFiles find_input_files(const std::vector<std::string>& inputs) {
       add_input(input, search);
     }
   }
+  search.drop_inputs();
   warn_of_links(search.linked_folders);
   InputFiles found = std::move(search.found);
   refuse_duplicates(found);

@@ -25,7 +25,7 @@ struct InputFiles {
 /// @LIST, a file with one such input a line, relative to where the program runs. A folder's files come recursively,
 /// sorted by path byte by byte, so that every machine gets the same order. Usage error for an input that does not exist
 /// or cannot be read, a pattern that nothing matches, a file that is given twice, and when there is no file at all.
-/// Linked folders that were left out are warned of: they may be half of a corpus.
+/// Linked folders that were left out, and are no input themselves, are warned of: they may be half of a corpus.
 InputFiles find_input_files(const std::vector<std::string>& inputs);
 
 /// The file as it is now. Usage error where it cannot be read.

@@ -35,6 +35,12 @@ std::string text_of_cut(const InputFiles& input) {
   return fmt::format("{} files of {} bytes ({:016x} of names and sizes)", input.files.size(), input.bytes, hash);
 }
 
+/// Without the name of its file: another one of the same content makes the same tokens.
+std::string text_of_tokenizer(const TokenizerIdentity& tokenizer) {
+  if (tokenizer.kind == TokenizerKind::bytes) return text_of(tokenizer);
+  return fmt::format("{} ({:016x}, {} ids)", tokenizer.kind, tokenizer.fingerprint, tokenizer.vocab_size);
+}
+
 /// -1 for what is none: anybody may have edited the file.
 std::int64_t number_of(const std::string& text) {
   std::int64_t number = -1;
@@ -63,15 +69,17 @@ Making making_of(const PrepareOptions& options, const InputFiles& input, const T
           {"--part-size", std::to_string(options.part_bytes)}};
 }
 
-DataOrigin origin_of(const Making& making, const PrepareOptions& options, const InputFiles& input) {
+DataOrigin origin_of(const Making& making, const PrepareOptions& options, const InputFiles& input,
+                     const TokenizerIdentity& tokenizer) {
   DataOrigin origin{.making = making, .bos = options.bos, .eos = options.eos};
   // How a whole is cut into parts that are joined does not matter.
   if (options.part.shares == 1) origin.making.erase("--part-size");
+  origin.making["--tokenizer"] = text_of_tokenizer(tokenizer);
   const std::string all = nlohmann::json(origin.making).dump();
   origin.command = XXH3_64bits(all.data(), all.size());
   origin.making["--input"] = text_of_cut(input);
   origin.making["--part"] = fmt::format("of {}", options.part.shares);
-  for (const char* name : {"--bad-utf8", "--max-document"}) origin.making.erase(name);
+  for (const char* name : {"--bad-utf8", "--max-document", "--format"}) origin.making.erase(name);
   return origin;
 }
 

@@ -25,9 +25,10 @@ bool can_go_on(const Making& before, const Making& now);
 /// What the side file of tokens keeps of it. What the parts of one data set (--part k/N) are compared by are the
 /// options that give a text other tokens, and what decides which text is in which part: the names and sizes of the
 /// files, not where they lay and since when, which may differ from node to node. What ends a run rather than changing
-/// its tokens,
-/// --bad-utf8 and --max-document, is left out of that.
-DataOrigin origin_of(const Making& making, const PrepareOptions& options, const InputFiles& input);
+/// its tokens, --bad-utf8 and --max-document, is left out of that, and so is --format: what `auto` cannot tell of the
+/// files of one part it asks the user to name. Nor does the name of the tokenizer's file count.
+DataOrigin origin_of(const Making& making, const PrepareOptions& options, const InputFiles& input,
+                     const TokenizerIdentity& tokenizer);
 
 /// What the file making.json at `path` says; nothing where there is none and where it is not one that `octet prepare`
 /// has written.

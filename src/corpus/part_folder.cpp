@@ -11,6 +11,7 @@
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
 #include "src/data/hex_text.h"
+#include "src/data/token_join.h"
 
 namespace octet {
 namespace fs = std::filesystem;
@@ -80,13 +81,14 @@ bool PartFolder::is_begun(const std::string& prefix, const Making& making) {
 }
 
 PartFolder::PartFolder(const std::string& prefix, const Making& making, bool overwrite,
-                       const std::vector<InputPart>& plan)
+                       const std::vector<InputPart>& plan, const std::string& holdout)
     : PartFolder(path_of(prefix), PartFiles::make(path_of(prefix))) {
   for (const InputPart& part : plan) inputs_.push_back(text_of_input(part));
   const std::optional<Making> before = files_.making();
   if (before && *before == making) return;
   const bool same_parts = before && can_go_on(*before, making);
-  const bool goes_on = same_parts || (before && is_of_other_input(*before, making) && keep_unchanged());
+  const bool goes_on =
+      same_parts || (before && !overwrite && is_of_other_input(*before, making) && keep_unchanged(prefix, holdout));
   if (before && !goes_on && !overwrite) {
     throw usage_error("corpus", "{} has parts of a run that was made otherwise ({}); --overwrite begins anew", path_,
                       differences(*before, making));
@@ -98,6 +100,11 @@ PartFolder::PartFolder(const std::string& prefix, const Making& making, bool ove
   } else if (const auto stay = files_.remove_files({"making.json"}); !stay.empty()) {
     throw not_written("corpus", path_ + "/" + stay.front());
   }
+  write_making(making);
+  if (goes_on) before_ = before;
+}
+
+void PartFolder::write_making(const Making& making) const {
   const std::string file = path_ + "/making.json";
   if (!replace_file_durably(file, nlohmann::json(making).dump(1) + "\n")) throw not_written("corpus", file);
 }
@@ -130,33 +137,39 @@ std::optional<PartCounts> PartFolder::finished(std::size_t part) const {
 }
 
 /// Takes away what the parts have that are not to be made of what they were. False, with nothing taken away, where no
-/// part would be left, and where all of them are joined, so that some may stand at PREFIX alone.
-bool PartFolder::keep_unchanged() const {
+/// part would be left, where what was taken over of them is gone, and where all of them are joined, so that some may
+/// stand at PREFIX alone.
+bool PartFolder::keep_unchanged(const std::string& prefix, const std::string& holdout) const {
   if (fs::exists(path_ + "/joined.json")) return false;
-  std::set<std::string> stay = unchanged_files();
-  if (stay.empty()) return false;
-  stay.insert("making.json");
+  const std::vector<std::size_t> parts = unchanged_parts();
+  std::vector<std::string> kept, held_out;
+  std::set<std::string> stay = {"making.json"};
+  for (const std::size_t part : parts) {
+    kept.push_back(prefix_of(part));
+    if (!holdout.empty()) held_out.push_back(holdout_of(part));
+    const std::string name = fs::path(prefix_of(part)).filename().string();
+    for (const char* const suffix : {".bin", ".idx", ".json", "-holdout.bin", "-holdout.idx"}) {
+      stay.insert(name + suffix);
+    }
+  }
+  if (parts.empty() || !TokenJoin::has_taken(kept, prefix) || !TokenJoin::has_taken(held_out, holdout)) return false;
   if (const auto left = files_.remove_files(stay); !left.empty()) {
     throw not_written("corpus", path_ + "/" + left.front());
   }
   return true;
 }
 
-/// Names of what the parts have that are as they would be made now. What was taken over already lies behind the parts
-/// before it, so that behind one that has changed only what is still in this folder can stay.
-std::set<std::string> PartFolder::unchanged_files() const {
-  std::set<std::string> names;
+/// The parts that are as they would be made now. What was taken over already lies behind the parts before it, so that
+/// behind one that has changed only what is still in this folder can stay.
+std::vector<std::size_t> PartFolder::unchanged_parts() const {
+  std::vector<std::size_t> parts;
   bool all_before = true;
   for (std::size_t part = 0; part < inputs_.size(); ++part) {
     const bool stays = is_unchanged(part) && (all_before || !is_taken(part));
     all_before = all_before && stays;
-    if (!stays) continue;
-    const std::string name = fs::path(prefix_of(part)).filename().string();
-    for (const char* const suffix : {".bin", ".idx", ".json", "-holdout.bin", "-holdout.idx"}) {
-      names.insert(name + suffix);
-    }
+    if (stays) parts.push_back(part);
   }
-  return names;
+  return parts;
 }
 
 bool PartFolder::is_unchanged(std::size_t part) const {
@@ -203,6 +216,11 @@ void PartFolder::set_finished(std::size_t part, const PartCounts& counts) const 
 
 void PartFolder::set_joined(const PartCounts& counts) const {
   write_counts(path_ + "/joined.json", counts);
+}
+
+void PartFolder::take_back() {
+  if (!before_) return remove();
+  write_making(*before_);
 }
 
 void PartFolder::remove() {

@@ -21,10 +21,13 @@ class PartFolder {
  public:
   /// Makes the folder, or goes on with the one that is there (making.h: can_go_on), whose making.json becomes this
   /// making. Where only the input has changed, it goes on with those of the `plan`'s parts that were finished from what
-  /// they are to be made of now, if there is one and the whole is not joined yet; the others go. Usage error where
-  /// that was begun with other options (they are named), unless `overwrite` says to begin anew, where another process
-  /// works on it, and where something has the name that is not known to be of `octet prepare` (part_files.h).
-  PartFolder(const std::string& prefix, const Making& making, bool overwrite, const std::vector<InputPart>& plan = {});
+  /// they are to be made of now, if there is one and the whole is not joined yet; the others go. What was taken over
+  /// has to be in PREFIX.bin.tmp still, and in that of the held-out documents' prefix, `holdout`. Usage error where it
+  /// was begun otherwise (what differs is named), unless `overwrite` says to begin anew, also where only the input
+  /// differs; where another process works on it, and where something has the name that is not known to be of
+  /// `octet prepare` (part_files.h).
+  PartFolder(const std::string& prefix, const Making& making, bool overwrite, const std::vector<InputPart>& plan = {},
+             const std::string& holdout = "");
   /// The folder that an earlier run has left, whatever it made; nothing where there is none. Usage errors as above.
   static std::optional<PartFolder> left(const std::string& prefix);
 
@@ -38,6 +41,9 @@ class PartFolder {
   /// What the whole has, where the parts are joined already and only this folder is left.
   std::optional<PartCounts> joined() const;
   void set_joined(const PartCounts& counts) const;
+  /// Makes the folder stand for the run before this one, whose parts are still there, or takes it away where there was
+  /// none: of a run that is refused before it has made a part.
+  void take_back();
   /// Removes what `octet prepare` wrote there, and the folder where nothing else is in it.
   void remove();
 
@@ -48,13 +54,15 @@ class PartFolder {
  private:
   PartFolder(std::string path, PartFiles files);
   std::optional<PartCounts> read(const std::string& path) const;
-  bool keep_unchanged() const;
-  std::set<std::string> unchanged_files() const;
+  bool keep_unchanged(const std::string& prefix, const std::string& holdout) const;
+  std::vector<std::size_t> unchanged_parts() const;
+  void write_making(const Making& making) const;
   bool is_unchanged(std::size_t part) const;
   bool is_taken(std::size_t part) const;
 
   std::string path_;
   PartFiles files_;
+  std::optional<Making> before_{};     ///< of the run whose parts this one goes on with
   std::vector<std::string> inputs_{};  ///< what each part is made of (part_plan.h: text_of_input)
 };
 

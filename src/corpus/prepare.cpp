@@ -74,11 +74,16 @@ class Preparation {
     report_.input_bytes = plan_.bytes;
     report_.workers = options_.workers;
     const Making making = making_of(options_, input, identity_);
-    origin_ = origin_of(making, options_, input);
+    origin_ = origin_of(making, options_, input, identity_);
     refuse_pair_beside_parts(options_.output, options_.part, options_.holdout > 0);
-    if (!options_.overwrite && !PartFolder::is_begun(outputs_.kept, making)) {
+    keeps_existing_ = !options_.overwrite && !PartFolder::is_begun(outputs_.kept, making);
+    if (keeps_existing_) {
       if (is_made(outputs_, origin_.command)) return made_before();
       refuse_existing(outputs_, origin_.command);
+      if (is_kept_without_held_out(outputs_, origin_.command)) {
+        log::warning("{} is gone, which the same command had made with {}: both are made anew", outputs_.held_out,
+                     outputs_.kept);
+      }
     }
     if (options_.holdout == 0) refuse_old_holdout(options_.output, options_.part);
     if (plan_.parts.size() > 1) {
@@ -146,6 +151,11 @@ class Preparation {
             .options = {.overwrite = overwrite, .tokenizer = identity_, .origin = origin_}};
   }
 
+  /// With the lock of the outputs: another command may have made them since they were looked at, and no longer can.
+  void look_again() const {
+    if (keeps_existing_) refuse_existing(outputs_, origin_.command);
+  }
+
   /// Without a folder of parts: it would cost more than it can save.
   void make_at_once() {
     std::optional<PartFolder> left = PartFolder::left(outputs_.kept);
@@ -158,6 +168,7 @@ class Preparation {
     pair.may_be_empty = options_.part.shares > 1;
     pair.inputs = options_.inputs;
     auto writer = std::make_unique<PartWriter>(plan_.parts[0], pair, broken_);
+    look_again();
     work_on_parts({.parts = plan_.parts,
                    .todo = {0},
                    .open = [&](std::size_t) { return std::move(writer); },
@@ -168,7 +179,7 @@ class Preparation {
   }
 
   void make_in_parts(const Making& making) {
-    PartFolder folder(outputs_.kept, making, options_.overwrite, plan_.parts);
+    PartFolder folder(outputs_.kept, making, options_.overwrite, plan_.parts, outputs_.held_out);
     report_.parts = static_cast<std::int64_t>(plan_.parts.size());
     if (const auto joined = folder.joined()) {
       report_.counts = *joined;
@@ -181,7 +192,7 @@ class Preparation {
     folder.remove();
   }
 
-  void make_and_join(const PartFolder& folder) {
+  void make_and_join(PartFolder& folder) {
     std::vector<std::optional<PartCounts>> done;
     std::vector<std::size_t> todo;
     std::vector<bool> finished_before;
@@ -194,6 +205,12 @@ class Preparation {
     report_.parts_before = report_.parts - static_cast<std::int64_t>(todo.size());
     if (report_.parts_before > 0) log::info("{} of {} parts are finished already", report_.parts_before, report_.parts);
     PartJoiner joiner(outputs_of_parts(folder), std::move(finished_before));
+    try {
+      look_again();
+    } catch (...) {
+      folder.take_back();  // or the next call would take what is there for what this one had begun
+      throw;
+    }
     const auto open = [&](std::size_t part) {
       const Outputs outputs{folder.prefix_of(part), outputs_.held_out.empty() ? "" : folder.holdout_of(part)};
       return std::make_unique<PartWriter>(plan_.parts[part], files(outputs, true), broken_);
@@ -246,6 +263,7 @@ class Preparation {
   TokenizerIdentity identity_;
   Outputs outputs_;
   DataOrigin origin_{};
+  bool keeps_existing_ = false;  ///< what other commands have made, and no run has begun here before
   BrokenRecords broken_;
   InputPlan plan_{};
   PrepareReport report_{};
@@ -256,7 +274,7 @@ class Preparation {
 PrepareReport prepare(const PrepareOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   PrepareReport report = Preparation(options).run();
-  if (options.tokenizer == "bytes") {
+  if (options.tokenizer == "bytes" && !report.made_before) {
     report.entropies = stream_entropies(TokenFile(outputs_of(options.output, options.part, false).kept));
   }
   report.seconds = seconds_since(start);

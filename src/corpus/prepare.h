@@ -16,12 +16,15 @@ struct PrepareReport {
   std::int64_t skipped = 0;                  ///< hidden files and what is no regular file
   std::int64_t input_bytes = 0;              ///< of the files on the disk
   std::int64_t parts = 0, parts_before = 0;  ///< and how many of them a run before had finished
-  bool made_before = false;                  ///< all of it, by the same command: nothing was read or written
+  /// All of it, by the same command: no text was read, no token written, and no entropies made of the tokens. A copy of
+  /// the tokenizer's file that was missing is there now.
+  bool made_before = false;
   PartCounts counts{};
   int workers = 0;
   double seconds = 0;
   std::vector<std::string> written{};  ///< paths of all files
-  /// The entropies of the token stream as written (stream_entropies of the result is the same); bytes tokenizer only.
+  /// The entropies of the token stream as written (stream_entropies of the result is the same); of the bytes tokenizer
+  /// only, and of what was not made before.
   std::optional<ByteEntropies> entropies{};
 };
 

@@ -43,6 +43,7 @@ DataRecord record_in(const JsonReader& json) {
   static_cast<void>(json.integer("format", format, format));
   DataRecord record{.fingerprint = hex_of(json.at("fingerprint")), .tokens = json.integer("tokens", 0)};
   if (json.contains("made")) record.origin = data_origin_of(json.at("made"));
+  if (json.contains("content")) record.content = hex_of(json.at("content"));
   return record;
 }
 
@@ -61,10 +62,10 @@ std::optional<DataFacts> facts_in(const std::string& text, const std::string& pa
     }
     DataFacts facts{
         .range = {.smallest = token_at(json.at("smallest"), tokens), .largest = token_at(json.at("largest"), tokens)},
-        .origin = std::move(record.origin)};
+        .origin = std::move(record.origin),
+        .content = record.content};
     if (json.contains("tokenizer")) facts.tokenizer = tokenizer_identity_of(json.at("tokenizer"));
     if (json.contains("text_bytes")) facts.text_bytes = json.integer("text_bytes", 0);
-    if (json.contains("content")) facts.content = hex_of(json.at("content"));
     json.finish();
     return facts;
   } catch (const Error& error) {
@@ -95,18 +96,27 @@ class PartsFacts {
   /// A line in the log for each part that says nothing, where others do.
   void warn_of_silent() const {
     if (!says_something_) return;
-    for (const std::string& prefix : silent_) {
-      const std::string what = fmt::format("{}: says nothing of {}.bin", data_facts_path(prefix), prefix);
-      if (!is_news(what)) continue;
+    for (const Silent& part : silent_) {
+      const std::string what =
+          fmt::format("{}: {} {}.bin", data_facts_path(part.prefix),
+                      part.of_other_data ? "is of other data than" : "there is none of", part.prefix);
+      if (!is_news(what + ", a part")) continue;
       log::warning(
           "{}, a part of a data set whose other parts have such a file: its ids are scanned, its tokenizer is "
-          "taken for theirs, and its text for as long as theirs by the token; `octet inspect {} --remember` keeps the "
-          "range of its ids there",
-          what, prefix);
+          "taken for theirs, and its text for as long as theirs by the token; {}",
+          what,
+          part.of_other_data
+              ? "copy the part once more, or make it anew"
+              : fmt::format("`octet inspect {} --remember` keeps the range of its ids there", part.prefix));
     }
   }
 
  private:
+  struct Silent {
+    std::string prefix;
+    bool of_other_data = false;  ///< says its side file; or there is none, or one that is damaged
+  };
+
   /// Of an empty part too, which may be that of another input.
   void add_origin(const TokenPair& pair) {
     const auto record = read_data_record(data_facts_path(pair.prefix()));
@@ -127,7 +137,7 @@ class PartsFacts {
   void add(const TokenPair& pair) {
     auto facts = read_data_facts(pair);
     if (!facts) {
-      silent_.push_back(pair.prefix());
+      silent_.push_back({pair.prefix(), read_data_record(data_facts_path(pair.prefix())).has_value()});
       all_.unknown.push_back({tokens_, tokens_ + pair.tokens()});
       all_.content.reset();
       return;
@@ -161,8 +171,8 @@ class PartsFacts {
   TokenSum sum_{};
   std::int64_t tokens_ = 0, known_tokens_ = 0;  ///< so far, and of parts that say how much text they stand for
   bool says_something_ = false;
-  std::vector<std::string> silent_{};  ///< prefixes
-  std::string first_{}, made_{};       ///< of the parts that tokenizer and origin are of
+  std::vector<Silent> silent_{};
+  std::string first_{}, made_{};  ///< of the parts that tokenizer and origin are of
 };
 
 }  // namespace
@@ -206,6 +216,7 @@ std::optional<DataFacts> read_data_facts(const std::string& path, const TokenFil
   if (!whole || !facts) return facts ? facts : whole;
   facts->range = whole->range;
   facts->unknown.clear();
+  if (!facts->content) facts->content = whole->content;
   return facts;
 }
 

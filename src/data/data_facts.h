@@ -47,8 +47,9 @@ std::string data_facts_json(std::uint64_t fingerprint, std::int64_t tokens, cons
 
 /// What the side file at `path` says; nothing where there is none, or where it is of other data or damaged (with a line
 /// in the log that says so). Where the file is of several parts and the path PREFIX.data.json, their own side files are
-/// read in any case, and a part that has none is warned of; PREFIX.data.json then says the range alone. Usage error
-/// where parts do not belong together: of two tokenizers, or made with other options or of another input.
+/// read in any case, and a part that has none, or that of other data, is warned of; PREFIX.data.json then says the
+/// range, and the sum of all ids where not all parts say theirs. Usage error where parts do not belong together: of two
+/// tokenizers, or made with other options or of another input.
 std::optional<DataFacts> read_data_facts(const std::string& path, const TokenFile& file);
 /// What the side file of one pair says of it, likewise.
 std::optional<DataFacts> read_data_facts(const TokenPair& pair);
@@ -58,6 +59,7 @@ struct DataRecord {
   std::uint64_t fingerprint = 0;
   std::int64_t tokens = 0;
   std::optional<DataOrigin> origin{};
+  std::optional<std::uint64_t> content{};  ///< as of DataFacts
 };
 /// Nothing where there is none, or where it cannot be understood.
 std::optional<DataRecord> read_data_record(const std::string& path);

@@ -101,10 +101,15 @@ void copy_to(int to, std::int64_t offset, const std::string& from, std::int64_t 
 
 }  // namespace
 
-TokenJoin::TokenJoin(std::string prefix)
-    : prefix_(std::move(prefix)), bin_(open_temporary(bin_path())), idx_(open_temporary(idx_path())) {}
+TokenJoin::TokenJoin(std::string prefix) : prefix_(std::move(prefix)), bin_(open_temporary(bin_path())) {
+  refuse_while_committed(prefix_);
+  idx_ = open_temporary(idx_path());
+}
 
-TokenJoin::~TokenJoin() = default;
+TokenJoin::~TokenJoin() {
+  if (!parts_.empty() || size_of_file(bin_path()) != 0) return;
+  for (const std::string& path : {idx_path(), bin_path()}) ::unlink(path.c_str());
+}
 
 void TokenJoin::take(const std::string& part) {
   const PartIndex index(part);
@@ -178,6 +183,14 @@ void TokenJoin::finish() {
   commit_token_files(prefix_, bin_.get(), idx_.get());
 }
 
+bool TokenJoin::has_taken(const std::vector<std::string>& parts, const std::string& prefix) {
+  std::int64_t bytes = 0;
+  for (const std::string& part : parts) {
+    if (size_of_file(part + ".bin") < 0) bytes += PartIndex(part).bytes();
+  }
+  return bytes == 0 || size_of_file(prefix + ".bin.tmp") >= bytes;
+}
+
 bool TokenJoin::is_left(const std::vector<std::string>& parts, const std::string& prefix) {
   std::int64_t bytes = 0;
   for (const std::string& part : parts) {
@@ -188,6 +201,7 @@ bool TokenJoin::is_left(const std::vector<std::string>& parts, const std::string
   const std::string temporary = prefix + ".bin.tmp";
   if (size_of_file(temporary) >= 0 || size_of_file(prefix + ".bin") != bytes) return true;
   if (size_of_file(prefix + ".idx") >= 0) return false;
+  refuse_while_committed(prefix);
   if (::rename((prefix + ".bin").c_str(), temporary.c_str()) != 0) throw not_written("data", temporary);
   return true;
 }

@@ -18,6 +18,7 @@ class TokenJoin {
  public:
   /// Usage error where the file cannot be written or another process writes it.
   explicit TokenJoin(std::string prefix);
+  /// Leaves PREFIX.bin.tmp, where something was taken, for one that goes on.
   ~TokenJoin();
   TokenJoin(const TokenJoin&) = delete;
   TokenJoin& operator=(const TokenJoin&) = delete;
@@ -30,6 +31,8 @@ class TokenJoin {
   /// Whether something is left to be joined; false where an interrupted one had come to its end. To be asked before
   /// one of parts that are all finished is made.
   static bool is_left(const std::vector<std::string>& parts, const std::string& prefix);
+  /// Whether PREFIX.bin.tmp is long enough for those of the parts that were taken over, whose .bin files are gone.
+  static bool has_taken(const std::vector<std::string>& parts, const std::string& prefix);
 
  private:
   class PartIndex;

@@ -1,6 +1,7 @@
 #include "src/data/token_writer.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "src/base/error.h"
 #include "src/base/files.h"
@@ -72,6 +74,16 @@ void append_as(std::span<const std::int32_t> ids, std::vector<std::uint8_t>& buf
 
 }  // namespace
 
+void refuse_while_committed(const std::string& prefix) {
+  const std::string path = prefix + ".bin";
+  const FileHandle bin = open_to_read(path.c_str());
+  // A shared lock, which network file systems give for a file that is open to be read. It ends with this look: whoever
+  // is to write there has the lock of PREFIX.bin.tmp, so that nobody else can come so far.
+  if (bin && ::flock(bin.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    throw usage_error("data", "{} is being written by another process", path);
+  }
+}
+
 void commit_token_files(const std::string& prefix, int bin, int idx, const std::string& facts) {
   sync(bin, bin_temporary(prefix));
   sync(idx, idx_temporary(prefix));
@@ -120,6 +132,7 @@ void TokenFileWriter::create_files() {
     // Locked before it is emptied: a second writer must not destroy what the first one has written.
     lock_to_write("data", bin_, bin_temporary(prefix_), bin_temporary(prefix_));
     owns_files_ = true;
+    refuse_while_committed(prefix_);  // before its index, which has the temporary name still, is opened
     idx_ = create(idx_temporary(prefix_));
     if (::ftruncate(bin_, 0) != 0 || ::ftruncate(idx_, 0) != 0) {
       throw internal_error("data", "cannot empty {}: {}", bin_temporary(prefix_), std::strerror(errno));
@@ -207,6 +220,7 @@ void TokenFileWriter::write_index() {
 void TokenFileWriter::commit() {
   commit_token_files(prefix_, bin_, idx_, facts());
   owns_files_ = false;
+  for (int* const file : {&bin_, &idx_}) ::close(std::exchange(*file, -1));  // and with it the lock
 }
 
 void TokenFileWriter::finish() {

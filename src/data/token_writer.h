@@ -20,8 +20,8 @@ namespace octet {
 /// Everything is written under PREFIX.bin.tmp and PREFIX.idx.tmp; finish() fsyncs, writes PREFIX.data.json
 /// (data_facts.h) and renames, .idx last, so that a pair that looks whole is whole, and that of one that is not the
 /// side file says what it was to be. A writer that is destroyed before finish() removes its temporary files. One writer
-/// at a time may write to a prefix. Throws a usage error for an output that exists or cannot be created, an internal
-/// error for a failing disk. Not thread-safe.
+/// at a time may write to a prefix: it has the lock of the .bin file until both files have their names. Throws a usage
+/// error for an output that exists or cannot be created, an internal error for a failing disk. Not thread-safe.
 class TokenFileWriter {
  public:
   struct Options {
@@ -80,6 +80,11 @@ class TokenFileWriter {
   TokenRange range_;
   TokenSum sum_;
 };
+
+/// Usage error where another process is giving its files their names: PREFIX.bin, of which it has the writer's lock,
+/// has its own, and PREFIX.idx.tmp not yet. To be asked with the lock of PREFIX.bin.tmp, before PREFIX.idx.tmp is
+/// touched.
+void refuse_while_committed(const std::string& prefix);
 
 /// Gives PREFIX.bin.tmp and PREFIX.idx.tmp, which are open and written, their names: flushes them to the disk, takes
 /// away an old index and what is known of old data, writes `facts` in its place, the text of the side file, and

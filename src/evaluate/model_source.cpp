@@ -60,7 +60,7 @@ void take_ids(ModelSource& source, const std::string& config) {
   source.eos = first_of(ids.eos);
   std::vector<std::int64_t> ends = ids.eos;
   const std::string generation = source.directory + "/" + checkpoint::generation_config;
-  if (is_there(generation)) {
+  if (files::is_there(generation)) {
     if (const auto its = checkpoint::read_special_ids(generation).eos; !its.empty()) ends = its;
   }
   source.ends.assign(ends.begin(), ends.end());
@@ -106,7 +106,7 @@ ModelSource read_folder(const std::string& path) {
     source.window = reader.integer("max_position_embeddings", 1, most_positions);
   }
   take_ids(source, config);
-  if (is_there(path + "/tokenizer.json") || is_there(path + "/tokenizer.model")) source.tokenizer = path;
+  if (files::is_there(path + "/tokenizer.json") || files::is_there(path + "/tokenizer.model")) source.tokenizer = path;
   return source;
 }
 

@@ -147,7 +147,8 @@ fs::path place_of(const std::string& path) {
   return place;
 }
 
-/// A run writes its status first. The folder of several runs is a likely mistake.
+/// Without a status there is no run, or one that has not begun its steps. The folder of several runs is a likely
+/// mistake.
 void expect_status(const std::string& path) {
   std::error_code unreadable;
   if (fs::exists(fs::path(path) / "status.json", unreadable)) return;
@@ -217,7 +218,9 @@ RunFiles read_run(const std::string& path) {
     run.metrics = std::move(logged.steps);
     run.passes = std::move(logged.passes);
   }
-  if (written.state == "running" && !run.metrics.empty()) {
+  // Where a rank was lost, an older octet job wrote the step of the last save.
+  const bool lost = written.exit_code == static_cast<int>(ExitCode::lost_peer);
+  if ((written.state == "running" || lost) && !run.metrics.empty()) {
     run.status.step = std::max(run.status.step, run.metrics.back().step);
   }
   if (there("metrics.discarded.jsonl")) run.discarded = read_discarded_metrics(file("metrics.discarded.jsonl"));

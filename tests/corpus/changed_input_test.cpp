@@ -82,6 +82,36 @@ TEST_F(ChangedInput, OnlyThePartsBeforeAChangedOneAreKeptWhereThoseBehindItWereT
   EXPECT_LE(parts, 4);
 }
 
+/// What was taken over of the parts lies in PREFIX.bin.tmp alone.
+TEST_F(ChangedInput, PartsThatWereTakenOverAreNotKeptWhereTheyAreGone) {
+  write_bytes(path(5), documents(5, 3) + "{\n");
+  for (const std::string gone : {"x", "x-holdout"}) {
+    fail();
+    const std::string part = PartFolder::path_of(folder_ / "out/x") + "/00000";
+    fs::remove(part + (gone == "x" ? ".bin" : "-holdout.bin"));  // as it is, mostly
+    fs::remove(folder_ / ("out/" + gone + ".bin.tmp"));
+    write_bytes(path(5), documents(5, 50));
+    EXPECT_HAS(error_of([&] { prepare(run()); }), "--input was 6 files of ");
+    EXPECT_TRUE(fs::exists(part + ".idx"));
+    PrepareOptions o = run();
+    o.overwrite = true;
+    EXPECT_EQ(prepare(o).parts_before, 0);
+    write_bytes(path(5), documents(5, 3) + "{\n");
+    fs::remove_all(folder_ / "out");
+  }
+}
+
+TEST_F(ChangedInput, OverwriteBeginsAnew) {
+  write_bytes(path(5), documents(5, 3) + "{\n");
+  fail();
+  write_bytes(path(5), documents(5, 50));
+  PrepareOptions o = run();
+  o.overwrite = true;
+  EXPECT_EQ(prepare(o).parts_before, 0);
+  prepare(run("whole"));
+  EXPECT_EQ(both(), both("whole"));
+}
+
 TEST_F(ChangedInput, WhereNoPartIsLeftTheRunIsRefusedAndNothingIsTakenAway) {
   write_bytes(path(5), documents(5, 3) + "{\n");
   fail();

@@ -153,8 +153,7 @@ TEST_F(ExistingOutputs, PartsOfOtherOptionsAreNotOneDataSet) {
   const std::vector<std::pair<std::function<void(PrepareOptions&)>, std::string>> changes = {
       {[](PrepareOptions& o) { o.part_bytes = 1000; }, "--part-size was 268435456 and 1000"},
       {[](PrepareOptions& o) { o.eos = false; }, "--eos was true and false"},
-      {[](PrepareOptions& o) { o.holdout = 0.25; }, "--holdout was 0 and 0.25"},
-      {[](PrepareOptions& o) { o.format = TextFormat::jsonl; }, "--format was auto and jsonl"}};
+      {[](PrepareOptions& o) { o.holdout = 0.25; }, "--holdout was 0 and 0.25"}};
   for (const auto& [change, message] : changes) {
     PrepareOptions second = part(2, 2);
     change(second);
@@ -163,15 +162,50 @@ TEST_F(ExistingOutputs, PartsOfOtherOptionsAreNotOneDataSet) {
     EXPECT_HAS(refused_parts(), message);
     fs::remove_all(folder_ / "out");
   }
-  // What ends a run does not change its tokens, nor does where the input lies.
+  // What ends a run does not change its tokens, nor does where the input lies; a format may be named for one part
+  // alone.
   PrepareOptions second = part(2, 2);
   second.bad_utf8 = BadUtf8::replace;
   second.max_document *= 2;
+  second.format = TextFormat::jsonl;
   fs::copy(folder_ / "in", folder_ / "copied");
   second.inputs = {folder_ / "copied"};
   prepare(part(1, 2));
   prepare(second);
   EXPECT_TRUE(read_data_facts(out("x.data.json"), TokenFile(out("x"))));
+}
+
+TEST_F(ExistingOutputs, TheNameOfTheTokenizersFileDoesNotCount) {
+  fs::copy(tokenizer_file, folder_ / "copied.json");
+  PrepareOptions first = part(1, 2), second = part(2, 2);
+  first.tokenizer = tokenizer_file;
+  second.tokenizer = folder_ / "copied.json";
+  prepare(first);
+  prepare(second);
+  EXPECT_TRUE(read_data_facts(out("x.data.json"), TokenFile(out("x"))));
+  first.tokenizer = second.tokenizer;
+  first.overwrite = false;
+  EXPECT_TRUE(prepare(first).made_before);
+}
+
+TEST_F(ExistingOutputs, OfWhichWhatWasHeldOutIsGoneAreMadeAnewAndThatIsSaid) {
+  PrepareOptions o = anew();
+  o.holdout = 0.3;
+  prepare(o);
+  const std::string expected = both() + both("x-holdout");
+  for (const char* end : {"bin", "idx"}) fs::remove(out("x-holdout.") + end);
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(prepare(o).made_before);
+  EXPECT_HAS(testing::internal::GetCapturedStderr(), out("x-holdout") + " is gone, which the same command had made");
+  EXPECT_EQ(both() + both("x-holdout"), expected);
+}
+
+/// They would read all tokens again.
+TEST_F(ExistingOutputs, ThatAreMadeAlreadyHaveNoEntropiesInTheReport) {
+  EXPECT_TRUE(prepare(anew()).entropies);
+  const PrepareReport again = prepare(anew());
+  EXPECT_TRUE(again.made_before);
+  EXPECT_FALSE(again.entropies);
 }
 
 TEST_F(ExistingOutputs, APairAndPartsOfOneNameAreRefused) {

@@ -1,5 +1,7 @@
 #include "src/corpus/input_files.h"
 
+#include <algorithm>
+
 #include "tests/data/support.h"
 
 namespace octet {
@@ -58,6 +60,22 @@ TEST_F(InputFilesTest, LinkedFoldersThatArePassedOverAreWarnedOf) {
   EXPECT_EQ(found({folder_ / "a/*/5.jsonl"}), (Names{"a/linked/5.jsonl"}));
   EXPECT_HAS(error_of([&] { found({folder_ / "a/**/5.jsonl"}); }),
              "no file matches the pattern; ** goes into no linked folder, as " + (folder_ / "a/b/loop"));
+}
+
+TEST_F(InputFilesTest, LinkedFoldersThatAreInputsThemselvesAreNotWarnedOf) {
+  fs::remove(folder_ / "a/b/loop");
+  write_bytes(folder_ / "elsewhere/5.jsonl", "x");
+  fs::create_directory_symlink("../elsewhere", folder_ / "a/linked");
+  const std::vector<std::vector<std::string>> inputs = {{folder_ / "a", folder_ / "a/linked/"},
+                                                        {folder_ / "a/./linked", folder_ / "a/**/*.jsonl"},
+                                                        {folder_ / "a/b/c", folder_ / "a/**/linked"}};
+  for (const auto& given : inputs) {
+    testing::internal::CaptureStderr();
+    const InputFiles found = find_input_files(given);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+    for (const std::string& skipped : found.skipped) EXPECT_EQ(skipped, folder_ / "a/.h");
+    EXPECT_TRUE(std::ranges::any_of(found.files, [](const InputFile& file) { return file.path.ends_with("5.jsonl"); }));
+  }
 }
 
 TEST_F(InputFilesTest, AFileWhoseNameIsAPatternGoesFirst) {

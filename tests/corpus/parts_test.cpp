@@ -206,12 +206,33 @@ TEST_F(Parts, DocumentsThatAnEarlierRunHeldOutAreNotLeftBesideTokensThatHaveThem
   };
   remove_pair("x");
   o.part = {1, 3};
-  EXPECT_EQ(prepare(o).written.size(), 3U) << "the documents of another name are another's";
+  EXPECT_HAS(error_of([&] { prepare(o); }), "x-holdout.bin exists");
   remove_pair("x-holdout");
   o.holdout = 0.25;
   prepare(o);
   o.holdout = 0;
-  EXPECT_HAS(error_of([&] { prepare(o); }), "x-holdout-00002-of-00003.bin exists");
+  EXPECT_HAS(error_of([&] { prepare(o); }), "x-holdout-00002-of-00003.idx exists");
+  remove_pair("x-00002-of-00003");
+  for (const Share other : {Share{0, 1}, Share{3, 4}}) {
+    o.part = other;
+    EXPECT_HAS(error_of([&] { prepare(o); }),
+               "x-holdout-00002-of-00003.idx exists: what an earlier run held out would");
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "out/x.bin"));
+}
+
+/// A data set may have that name.
+TEST_F(Parts, ThatAreNotWhatARunHeldOutMayHaveTheName) {
+  prepare(small(2, 1 << 30, 1 << 20, "x-holdout"));
+  PrepareOptions o = small(2, 1 << 30, 1 << 20);
+  EXPECT_FALSE(prepare(o).made_before);
+  fs::remove(folder_ / "out/x-holdout.data.json");
+  EXPECT_HAS(error_of([&] { prepare(o); }), "x-holdout.bin exists: what an earlier run held out may be in ");
+  for (const char* end : {".bin", ".idx"}) fs::remove(folder_ / (std::string("out/x-holdout") + end));
+  PrepareOptions part = small(2, 1 << 30, 1 << 20, "x-holdout");
+  part.part = {0, 2};
+  prepare(part);
+  EXPECT_FALSE(prepare(o).made_before);
 }
 
 TEST_F(Parts, ASharesFilesTogetherAreTheWhole) {

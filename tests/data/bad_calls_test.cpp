@@ -1,5 +1,6 @@
 // What the system's calls may do: copy nothing and say it is done, give a lock to a file that has another name by then,
 // or have no locks. The calls are this program's own here, and the system's where no test asks for more.
+#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "src/base/error.h"
+#include "src/base/files.h"
 #include "src/data/token_join.h"
 #include "tests/data/support.h"
 
@@ -71,6 +73,33 @@ TEST(TokenFileWriter, ASecondOneLeavesWhatTheFirstOneHasJustCommitted) {
   };
   EXPECT_HAS(test::error_of([&] { TokenFileWriter(folder / "x", TokenType::u8); }), "written by another process");
   EXPECT_EQ(TokenFile(folder / "x").tokens(), 3);
+}
+
+/// Between the two names the tokens have theirs, and the first one's lock with it; the index has the temporary one.
+TEST(TokenFileWriter, ASecondOneLeavesWhatTheFirstOneIsCommitting) {
+  const test::TempFolder folder;
+  test::write_bytes(folder / "x.bin", "tokens");
+  test::write_bytes(folder / "x.idx.tmp", "index");
+  FileHandle first = open_to_write((folder / "x.bin").c_str(), O_RDWR);
+  ASSERT_EQ(::flock(first.get(), LOCK_EX | LOCK_NB), 0);
+  const std::string message = (folder / "x.bin") + " is being written by another process";
+  EXPECT_HAS(test::error_of([&] { TokenFileWriter(folder / "x", TokenType::u8, {.overwrite = true}); }), message);
+  EXPECT_HAS(test::error_of([&] { TokenJoin(folder / "x"); }), message);
+  EXPECT_EQ(test::read_bytes(folder / "x.bin"), "tokens");
+  EXPECT_EQ(test::read_bytes(folder / "x.idx.tmp"), "index");
+  first.reset();
+  {
+    TokenFileWriter again(folder / "x", TokenType::u8, {.overwrite = true});
+    again.finish();
+    TokenFileWriter(folder / "x", TokenType::u8, {.overwrite = true}).finish();  // the lock ends with the commit
+  }
+  EXPECT_EQ(TokenFile(folder / "x").tokens(), 0);
+}
+
+TEST(TokenJoin, ThatTookNothingLeavesNothing) {
+  const test::TempFolder folder;
+  { const TokenJoin join(folder / "x"); }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(TokenFileWriter, AFileSystemWithoutLocksIsNoOtherProcess) {

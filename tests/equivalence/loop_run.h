@@ -28,6 +28,7 @@ struct LoopRun {
         profiler(config, environment, directory, 0),
         failure(directory, control, config.train.steps) {
     log.begin();
+    log.open();
   }
 
   /// Returns the exit code. `until`: as train.max_wall_time has it.

@@ -39,6 +39,7 @@ TEST_F(RunLogTest, WhatACheckpointTookIsKnownToTheNextStart) {
   {
     RunLog log(config_, environment_, directory_);
     log.begin();
+    log.open();
     log.committed(
         {.step = 4, .stall_seconds = 2, .write_seconds = 60, .path = directory_.checkpoints() + "/step-000004"});
     if (world_->rank() == 0) {
@@ -50,10 +51,35 @@ TEST_F(RunLogTest, WhatACheckpointTookIsKnownToTheNextStart) {
   directory_.resumes = true;
   RunLog log(config_, environment_, directory_);
   log.begin({.step = 4, .checkpoint = "step-000004"});
+  log.open();
   if (world_->rank() != 0) return;
   EXPECT_EQ(status().checkpoint_seconds, 62);
   EXPECT_EQ(status().restarts, 1);
   EXPECT_EQ(status().step, 4);
+}
+
+/// Between the two checkpoints are removed, which may take long and may fail.
+TEST_F(RunLogTest, AStartSaysThatItGoesBeforeItTouchesTheLogAndCountsAfterwards) {
+  directory_.resumes = true;
+  for (const bool fails : {false, true}) {
+    if (world_->rank() == 0) {
+      write_status(directory_.status(), {.state = "stopped", .reason = "", .step = 2, .steps = 8, .restarts = 3});
+    }
+    world_->barrier();
+    RunLog log(config_, environment_, directory_);
+    log.begin({.step = 2, .checkpoint = directory_.checkpoints() + "/step-000002"});
+    if (world_->rank() == 0) {
+      EXPECT_EQ(status().state, "running");
+      EXPECT_EQ(status().restarts, 3);
+      if (fails) write_status(directory_.status(), {.state = "failed", .reason = "rank 1", .restarts = 3});
+    }
+    log.open();
+    if (world_->rank() == 0) {
+      EXPECT_EQ(status().state, fails ? "failed" : "running");
+      EXPECT_EQ(status().restarts, fails ? 3 : 4);
+    }
+    world_->barrier();
+  }
 }
 
 /// A start that has nothing to do, where the last one left that status.
@@ -67,6 +93,7 @@ class RunWithNoStepLeft : public RunLogTest {
     left_ = text();
     RunLog log(config_, environment_, directory_);
     log.begin({.step = 4, .checkpoint = directory_.checkpoints() + "/step-000004"});
+    log.open();
     log.sync();
     log.end("finished", "all steps done", 0, 4);
   }

@@ -99,6 +99,21 @@ TEST_F(ModelSourceTest, WhatIsNoModelIsRefused) {
             std::string::npos);
 }
 
+/// A link that leads to itself stands for a file server that fails.
+TEST_F(ModelSourceTest, AFileThatCannotBeLookedAtIsNotOneThatIsMissing) {
+  for (const std::string name : {"tokenizer.json", "generation_config.json"}) {
+    const fs::path model = folder_ / ("with-" + name);
+    if (hosts_->rank() == 0) {
+      fs::create_directories(model);
+      fs::copy_file(tied_ + "/config.json", model / "config.json");
+      fs::create_symlink(name, model / name);
+    }
+    hosts_->barrier();
+    const std::string message = test::error_of([&] { find_model(model, *hosts_); }, ExitCode::internal);
+    EXPECT_NE(message.find(name + ": Too many levels of symbolic links"), std::string::npos) << message;
+  }
+}
+
 TEST_F(ModelSourceTest, ATokenizerThatDoesNotFitIsRefused) {
   ModelSource source = find_model(folder_, *hosts_);
   const auto message = [&](const std::string& given) -> std::string {

@@ -1,4 +1,5 @@
-// Disks that are full, or that have become read-only, while a run starts and while its report is written.
+// Disks that are full, or that have become read-only, and folders that cannot be written, while a run starts and while
+// its report is written.
 #include "tests/jobs/saved.h"
 
 namespace octet::test {
@@ -38,17 +39,18 @@ TEST(FullDisk, IsToldAsTheReasonForWhichThereIsNoStatus) {
   EXPECT_HAS(full.err, "status.json: cannot be written: No space left on device");
 }
 
-/// What docs/problems.md names makes room before the log of a run that goes on takes any, and a start that still fails
-/// uses none up.
+/// What docs/problems.md names makes room before the log of a run that goes on takes any, also where nobody can see
+/// that it lacks, and a start that still fails uses none up. Of two ranks, of which the abort of the one ends what the
+/// other one does.
 TEST(FullDisk, AStartThatCannotCutTheLogHasMadeRoomAndLeavesTheLogAsItWas) {
-  TrainedRun run = train(1, "--train.steps 8 --checkpoint.interval 2 --checkpoint.keep 4");
+  TrainedRun run = train(2, "--train.steps 8 --checkpoint.interval 2 --checkpoint.keep 4");
   ASSERT_EQ(steps_of(run), (std::vector<std::int64_t>{8, 6, 4, 2})) << run.result.all();
   fs::remove_all(checkpoints_of(run).front());
   const std::string there = workplace() / run.directory, metrics = read_bytes(run.file("metrics.jsonl"));
   const std::string again =
       "run.yaml --run.dir " + there + " --train.steps 8 --checkpoint.interval 2 --checkpoint.keep ";
   for (int start = 0; start < 2; ++start) {
-    const CommandResult full = with_fault("enospc", there + "/metrics.discarded.jsonl", launched(1, again + "1"));
+    const CommandResult full = with_fault("enospc", there + "/metrics.discarded.jsonl", launched(2, again + "1"));
     EXPECT_EQ(full.exit_code, 70) << full.all();
     EXPECT_HAS(full.err,
                "metrics.discarded.jsonl: cannot be written: No space left on device (docs/problems.md, \"The disk is "
@@ -58,7 +60,7 @@ TEST(FullDisk, AStartThatCannotCutTheLogHasMadeRoomAndLeavesTheLogAsItWas) {
     EXPECT_EQ(steps_of(run), std::vector<std::int64_t>{6});
     EXPECT_EQ(run.status()["restarts"], 0) << "it was not resumed";
   }
-  run.result = in_workplace(launched(1, again + "4"));
+  run.result = in_workplace(launched(2, again + "4"));
   EXPECT_EQ(run.result.exit_code, 0) << run.result.all();
   expect_whole_until(run, 8);
   EXPECT_EQ(run.lines("metrics.discarded.jsonl").size(), 2u);
@@ -98,6 +100,38 @@ TEST(FullDisk, LeavesTheReportThatWasThere) {
   }
 }
 #endif
+
+/// A folder stands where the trial writes its file.
+TEST(CheckpointsThatCannotBeWritten, AreToldInTheDirectoryOfAFirstStart) {
+  const std::string directory = new_run_directory();
+  fs::create_directories(workplace() / (directory + "/checkpoints/writable"));
+  const TrainedRun run = train_in(directory, 2, "--train.steps 2 --checkpoint.interval 2");
+  EXPECT_EQ(run.result.exit_code, 64) << run.result.all();
+  ASSERT_TRUE(run.has("status.json")) << run.result.all();
+  EXPECT_EQ(run.status()["state"], "failed");
+  EXPECT_EQ(run.status()["exit_code"], 64);
+  EXPECT_EQ(run.status()["steps"], 2);
+  EXPECT_HAS(read_bytes(run.file("failure.txt")), " exit code 64: [checkpoints] ");
+  const CommandResult page = in_workplace(octet_tool + "report " + directory + " --output unwritable.html");
+  EXPECT_EQ(page.exit_code, 0) << page.all();
+  EXPECT_HAS(read_bytes(workplace() / "unwritable.html"), "cannot be written");
+}
+
+TEST(CheckpointsThatCannotBeWritten, AreToldInPlaceOfTheEndBefore) {
+  const std::string arguments = "--train.steps 4 --checkpoint.interval 2";
+  TrainedRun run = train(2, "--train.steps 2 --checkpoint.interval 2");
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  fs::create_directories(run.file("checkpoints/writable"));
+  run = train_in(run.directory, 2, arguments);
+  EXPECT_EQ(run.result.exit_code, 64) << run.result.all();
+  EXPECT_EQ(run.status()["state"], "failed");
+  EXPECT_EQ(run.status()["step"], 2);
+  EXPECT_EQ(run.status()["steps"], 4);
+  fs::remove(run.file("checkpoints/writable"));
+  run = train_in(run.directory, 2, arguments);
+  EXPECT_EQ(run.result.exit_code, 0) << run.result.all();
+  expect_whole_until(run, 4);
+}
 
 }  // namespace
 }  // namespace octet::test

@@ -1,5 +1,6 @@
 // init.from: a new run that begins with weights which are there already.
 #include "tests/jobs/saved.h"
+#include "tests/support/unreadable_file.h"
 
 namespace octet::test {
 namespace {
@@ -198,14 +199,36 @@ TEST(InitialWeights, ThatCannotBeReadAreNotThoseOfAnOlderCheckpoint) {
 
 /// A link that leads to itself stands for a file server that fails.
 TEST(InitialWeights, ThatCannotBeReadAreAskedForAgain) {
-  ASSERT_EQ(in_workplace("cp -r " + origin().folder + " not-given").exit_code, 0);
-  const std::string index = workplace() / "not-given/model.safetensors.index.json";
-  std::filesystem::remove(index);
-  std::filesystem::create_symlink("model.safetensors.index.json", index);
-  const TrainedRun run = begun_with("not-given", 2);
-  EXPECT_EQ(run.result.exit_code, 70) << run.result.all();
-  EXPECT_EQ(occurrences(run.result.err, "model.safetensors.index.json: Too many levels of symbolic links; tried again"),
-            3);
+  for (const std::string name : {"config.json", "model.safetensors.index.json"}) {
+    SCOPED_TRACE(name);
+    const std::string folder = "not-given-" + name, file = workplace() / (folder + "/" + name);
+    ASSERT_EQ(in_workplace("cp -r " + origin().folder + " " + folder).exit_code, 0);
+    std::filesystem::remove(file);
+    std::filesystem::create_symlink(name, file);
+    const TrainedRun run = begun_with(folder, 2);
+    EXPECT_EQ(run.result.exit_code, 70) << run.result.all();
+    EXPECT_EQ(occurrences(run.result.err, name + ": Too many levels of symbolic links; tried again"), 3);
+  }
+}
+
+/// Nor is it asked for again what the user has to mend.
+TEST(InitialWeights, ThatTheUserMayNotReadAreAMistakeOfTheUser) {
+  const std::string unreadable = unreadable_file();
+  if (unreadable.empty()) GTEST_SKIP() << "the system has no file that root may not read";
+  for (const char* name : {"config.json", "model-00001-of-00001.safetensors"}) {
+    SCOPED_TRACE(name);
+    const std::string folder = std::string("refused-") + name, file = workplace() / (folder + "/" + name);
+    ASSERT_EQ(in_workplace("cp -r " + origin().folder + " " + folder).exit_code, 0);
+    std::filesystem::remove(file);
+    std::filesystem::create_symlink(unreadable, file);
+    const TrainedRun run = begun_with(folder, 2);
+    EXPECT_EQ(run.result.exit_code, 64) << run.result.all();
+    EXPECT_HAS(run.result.err, folder + "/" + name + ": Permission denied");
+    EXPECT_EQ(occurrences(run.result.err, "tried again"), 0) << run.result.err;
+    const CommandResult dry =
+        in_workplace(fmt::format("{} run.yaml --dry-run --ranks 2 --init.from {}", octet_train, folder));
+    EXPECT_EQ(dry.exit_code, 64) << dry.all();
+  }
 }
 
 TEST(InitialWeights, ThatWereTrainedWithDropoutAreWarnedOf) {

@@ -54,10 +54,16 @@ TEST_F(SubmitStatus, OfARunThatTrainsHasTheAgeOfItsLastLineAndTheRest) {
 }
 
 TEST_F(SubmitStatus, KnowsNoPaceOfOlderLines) {
-  write_bytes(file("metrics.jsonl"), "{\"step\": 4, \"loss\": 2.5, \"time\": \"yesterday\"}\n");
-  const std::string out = status();
-  expect_in("metrics  step 4, loss 2.5000\n", out);
-  expect_in("left     4,996 steps\n", out);
+  StepMetrics older = step(4, 1, 1);  // whose wall time is not known
+  older.validation_seconds = older.checkpoint_stall_seconds = older.wait_seconds = std::nullopt;
+  older.time = "yesterday";
+  for (const std::string& line : {to_json(older), std::string(R"({"step": 4, "loss": 2.5})")}) {
+    write_bytes(file("metrics.jsonl"), line + "\n");
+    const std::string out = status();
+    expect_in("metrics  step 4, loss 2.5000", out);
+    expect_not_in("logged", out);
+    expect_in("left     4,996 steps\n", out);
+  }
 }
 
 /// The line of a step whose loss was not finite is logged, and the step does not count.
@@ -68,6 +74,13 @@ TEST_F(SubmitStatus, OfARunThatHasEndedHasTheStepThatItEndedAt) {
   expect_in("failed at step 1 of 40 (nan), restarts 0, ended 20", out);
   expect_in("metrics  step 2, ", out);
   expect_not_in("left     ", out);
+}
+
+/// An older octet job wrote the step of the last save.
+TEST_F(SubmitStatus, OfARunThatLostARankHasTheStepOfItsLastLine) {
+  log({step(1, 0, 1), step(2, 0, 1)});
+  write_status(file("status.json"), {.state = "failed", .reason = "lost", .exit_code = 71, .step = 1, .steps = 40});
+  expect_in("failed at step 2 of 40 (lost), restarts 0, ended 20", status());
 }
 
 TEST_F(SubmitStatus, ReadsTheEndOfALongFile) {

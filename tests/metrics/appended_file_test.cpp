@@ -20,8 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Appended : public testing::Test {
- protected:
+struct Appended : testing::Test {
   Appended() { getrlimit(RLIMIT_FSIZE, &old_); }
   ~Appended() override {
     allow(old_.rlim_cur);

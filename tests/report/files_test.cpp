@@ -118,6 +118,9 @@ TEST_F(Files, TheStepIsTheLastLoggedOneUntilTheRunSaysWhereItEnded) {
   EXPECT_EQ(read_run(run).status.step, 2);
   write("a/status.json", R"({"state":"failed","reason":"nan","exit_code":77,"step":1,"steps":9,"restarts":0})");
   EXPECT_EQ(read_run(run).status.step, 1);
+  // Of a rank that was lost: an older octet job wrote the step of the last save.
+  write("a/status.json", R"({"state":"failed","reason":"lost","exit_code":71,"step":1,"steps":9,"restarts":0})");
+  EXPECT_EQ(read_run(run).status.step, 2);
 }
 
 TEST_F(Files, ARunThatFailedBeforeItsFirstStepHasItsReasonAlone) {

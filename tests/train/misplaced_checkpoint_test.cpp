@@ -6,7 +6,10 @@
 #include <fstream>
 
 #include "src/base/read_file.h"
+#include "tests/support/error_of.h"
+#include "tests/support/expect_has.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/unreadable_file.h"
 
 namespace octet {
 namespace {
@@ -42,6 +45,15 @@ TEST_F(MisplacedCheckpoint, MayBeThatOfAManifestThatCannotBeRead) {
   fs::remove(mine_ / "manifest.json");
   std::ofstream(mine_ / "manifest.json") << "{\"name\": \"webapp\"}";
   EXPECT_NO_THROW(look());
+}
+
+TEST_F(MisplacedCheckpoint, ThatTheUserMayNotReadIsToldWithWhyItMatters) {
+  const std::string unreadable = test::unreadable_file();
+  if (unreadable.empty()) GTEST_SKIP() << "the system has no file that root may not read";
+  fs::create_symlink(unreadable, mine_ / "manifest.json");
+  const std::string message = test::error_of([&] { look(); });
+  EXPECT_HAS(message, (mine_ / "manifest.json").string() + ": cannot be read: Permission denied; it may hold a");
+  EXPECT_HAS(message, "expected it moved out of the run's folder, or made readable");
 }
 
 }  // namespace

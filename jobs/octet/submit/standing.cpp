@@ -100,8 +100,9 @@ std::string end_of_a_start(const SubmittedRun& run, const std::optional<OwnerSta
 }
 
 /// The status is written when a run begins, saves and ends; while it trains its metrics know of later steps. Once it
-/// has ended, the last step that was logged may be one that does not count, of a loss that is not finite. Returns what
-/// there is, with the step that was printed.
+/// has ended, the last step that was logged may be one that does not count, of a loss that is not finite; not where a
+/// rank was lost: an older octet job wrote the step of the last save then. Returns what there is, with the step that
+/// was printed.
 std::optional<RunStatus> print_status(const SubmittedRun& run, const nlohmann::json& metrics) {
   const auto owner = ask_owner(run.path);
   print_owner(owner);
@@ -111,8 +112,9 @@ std::optional<RunStatus> print_status(const SubmittedRun& run, const nlohmann::j
     return status;
   }
   const bool says_end = status->state != "running";
+  const bool knows_step = says_end && status->exit_code != static_cast<int>(ExitCode::lost_peer);
   status = believed(*std::move(status), owner);
-  if (metrics.is_object() && !says_end) status->step = std::max(status->step, metrics["step"].get<std::int64_t>());
+  if (metrics.is_object() && !knows_step) status->step = std::max(status->step, metrics["step"].get<std::int64_t>());
   const std::string when =
       status->time.empty() ? "" : fmt::format(", {} {}", says_end ? "ended" : "begun or saved", status->time);
   log::out("status   {} at step {} of {}{}, restarts {}{}", status->state, status->step, status->steps,

@@ -103,10 +103,11 @@ int train(const StartedRun& run, const RunEnvironment& environment, const StopSi
   std::optional<Profiler> profiler;
   const auto steps = [&] {
     log_run_banner(config, environment, run.plan, run.recompute_table, run.trainer);
-    // First: where the disk lacks room it removes surplus checkpoints, and the log needs room too.
-    checkpoints.emplace(config, environment, run.trainer, log, run.from);
     log.begin(run.from);
-    failure.begin(control);
+    failure.begin(control);  // whatever fails from here on is told in the directory
+    // Before the log is cut, which needs room: it waits until surplus checkpoints are gone.
+    checkpoints.emplace(config, environment, run.trainer, log, run.from);
+    log.open();
     log.set_data(run.trainer.sampler(), run.identity.bytes_per_token);
     const StopRequest stop(signal, WallClock(*parse_wall_time(config.train.max_wall_time)),
                            control.rank() == 0 ? directory.stop_file() : "");

@@ -32,6 +32,7 @@ RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDi
 
 void RunLog::begin(const StartingPoint& from) {
   checkpoint_ = from.checkpoint;
+  from_ = from.step;
   if (!writes_) return;
   directory_.owner.verify();
   const std::optional<RunStatus> before = read_status(directory_.status());
@@ -39,22 +40,34 @@ void RunLog::begin(const StartingPoint& from) {
   was_finished_ = !has_steps && before && before->state == "finished" && before->step == from.step &&
                   before->steps == config_.train.steps;
   if (was_finished_) return;
-  if (directory_.resumes || directory_.begins_again) go_on_from(from, before);
-  metrics_ = std::make_unique<MetricsWriter>(directory_.metrics());
-  if (config_.tensorboard && has_steps) {
-    events_ = std::make_unique<EventWriter>(directory_.tensorboard(), from.step + 1);
+  if (before && goes_on()) {
+    restarts_ = before->restarts;
+    checkpoint_seconds_ = before->checkpoint_seconds;
   }
-  write_status(directory_.status(), status("running", "", 0, from.step));
+  // A directory that has an imported checkpoint of no step and nothing else has not been started yet.
+  is_restart_ = goes_on() && (before || directory_.begins_again || from.step > 0);
+  write_status(directory_.status(), status("running", "", 0, from_));
 }
 
-void RunLog::go_on_from(const StartingPoint& from, const std::optional<RunStatus>& before) {
-  // A directory that has an imported checkpoint of no step and nothing else has not been started yet.
-  const bool is_first = !before && directory_.resumes && from.step == 0;
-  restarts_ = before ? before->restarts + 1 : (is_first ? 0 : 1);
-  checkpoint_seconds_ = before ? before->checkpoint_seconds : 0;
-  const std::int64_t moved = cut_metrics(directory_.metrics(), directory_.discarded_metrics(), from.step);
-  if (is_first && moved == 0) return;
-  log::info("restart {}, after step {}{}", restarts_, from.step,
+void RunLog::open() {
+  if (!writes_ || was_finished_) return;
+  directory_.owner.verify();
+  if (goes_on()) cut();
+  metrics_ = std::make_unique<MetricsWriter>(directory_.metrics());
+  if (config_.tensorboard && from_ < config_.train.steps) {
+    events_ = std::make_unique<EventWriter>(directory_.tensorboard(), from_ + 1);
+  }
+  if (!is_restart_) return;
+  const std::optional<RunStatus> now = read_status(directory_.status());
+  if (now && now->state == "failed") return;  // another rank has failed meanwhile and said so
+  write_status(directory_.status(), status("running", "", 0, from_));
+}
+
+void RunLog::cut() {
+  const std::int64_t moved = cut_metrics(directory_.metrics(), directory_.discarded_metrics(), from_);
+  if (is_restart_) ++restarts_;
+  if (!is_restart_ && moved == 0) return;
+  log::info("restart {}, after step {}{}", restarts_, from_,
             moved == 0 ? "" : fmt::format("; {} line(s) of later steps moved to metrics.discarded.jsonl", moved));
 }
 

@@ -23,11 +23,15 @@ class RunLog {
   /// Touches no file.
   RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory);
 
-  /// Opens the files; to be called once, before all that follows, and after what makes room on the disk
-  /// (Checkpointing). A run that goes on: metrics of steps after `from` are moved to metrics.discarded.jsonl, since
-  /// those steps are done again, and status.json counts a restart. Where no step is left there is no event file, and
-  /// where status.json says already that all are done, no file is touched, neither here nor by what follows.
+  /// Writes in status.json that the run goes, for which a full disk has room where there is such a file already; to be
+  /// called once, before all that follows. Where the file says that all steps are done, and none is left, no file is
+  /// touched, neither here nor by what follows. Throws internal_error when the disk refuses, and Error (lost_peer)
+  /// where the directory is another run's.
   void begin(const StartingPoint& from = {});
+  /// Opens the log; to be called once, before steps are logged, and after what makes room on the disk (Checkpointing).
+  /// A run that goes on: metrics of steps after `from` are moved to metrics.discarded.jsonl, since those steps are done
+  /// again, and status.json counts a restart. Where no step is left there is no event file. Throws as begin().
+  void open();
 
   /// The data of the steps, for passes over them (epochs), and the bytes of text that a token of each source stands
   /// for, 0 where it is not known: from here on validation losses have bits per byte beside them, where all that is
@@ -66,7 +70,9 @@ class RunLog {
   void record(const StepMetrics& metrics);
   /// A status that has what every status of this run has.
   RunStatus status(std::string state, std::string reason, int exit_code, std::int64_t step) const;
-  void go_on_from(const StartingPoint& from, const std::optional<RunStatus>& before);
+  bool goes_on() const { return directory_.resumes || directory_.begins_again; }
+  /// Moves the lines of steps that are done again.
+  void cut();
   /// Why metrics can still not be written; nothing where all are.
   std::optional<Failure> lost_metrics();
   StepMetrics metrics_of(const StepResult& result, std::optional<double> validation_loss) const;
@@ -87,8 +93,10 @@ class RunLog {
   const RunEnvironment& environment_;
   RunDirectory directory_;
   bool writes_;
-  double float8_flops_;  ///< a token
+  double float8_flops_;    ///< a token
+  std::int64_t from_ = 0;  ///< the step that this start goes on from
   std::int64_t restarts_ = 0;
+  bool is_restart_ = false;        ///< counted when the log is cut
   std::string checkpoint_;         ///< newest committed
   double checkpoint_seconds_ = 0;  ///< that one took, or one of an earlier start
   Interval since_line_, all_;      ///< since this start

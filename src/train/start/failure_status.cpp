@@ -52,9 +52,14 @@ void FailureStatus::end(Communicator& control) {
 
 /// A rank that another one is lost to in end() has not heard from rank 0 yet.
 bool FailureStatus::has_ended() const {
-  if (ended_ || !begun_) return ended_;
+  if (ended_) return true;
   const std::optional<RunStatus> status = read_status(status_);
-  return status && says_end(*status);
+  return status && stays(*status);
+}
+
+/// The end of this run, or of an earlier start that has done all that this one is asked for.
+bool FailureStatus::stays(const RunStatus& status) const {
+  return begun_ ? says_end(status) : status.state == "finished" && status.steps == steps_;
 }
 
 bool FailureStatus::may_write(ExitCode code) const {
@@ -63,8 +68,8 @@ bool FailureStatus::may_write(ExitCode code) const {
 
 void FailureStatus::write(ExitCode code, const std::string& message) const {
   try {
-    RunStatus status = read_status(status_).value_or(RunStatus{.state = "", .reason = "", .steps = steps_});
-    if (begun_ && says_end(status)) return;
+    RunStatus status = read_status(status_).value_or(RunStatus{});
+    if (stays(status)) return;
     // On a full disk, where no failure.txt says who was first: what the loss of a peer follows from stays.
     if (begun_ && status.state == "failed" && code == ExitCode::lost_peer) return;
     const std::string who = log::identity();
@@ -72,6 +77,7 @@ void FailureStatus::write(ExitCode code, const std::string& message) const {
     status.reason = who.empty() ? message : who + ": " + message;
     status.exit_code = static_cast<int>(code);
     status.step = std::max(status.step, done_.load());
+    status.steps = steps_;  // an earlier start may have been asked for fewer
     write_status(status_, status);
   } catch (const std::exception& e) {
     log::write_error_at_once(e.what());

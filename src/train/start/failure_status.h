@@ -7,20 +7,22 @@
 
 #include "src/comm/communicator.h"
 #include "src/comm/failure.h"
+#include "src/metrics/status.h"
 #include "src/train/start/run_directory.h"
 
 namespace octet {
 
 /// As long as this object lives, a failure of this rank, whichever rank it is, is told in the run directory: in
 /// failure.txt, which only the first rank to fail writes, and by that rank in status.json too. The watchdog's thread
-/// may do it, so status.json is made from what stands there, of which rank 0 wrote all but how the run ended. Before
-/// the run begins its steps a usage error is not told there: what stands in the directory is of an earlier start, which
-/// has nothing to do with what this one was mistakenly asked to do. Nor is anything told there once it is written down
-/// how the run ended: what was done stays done, whatever becomes of what follows (the view of the last checkpoint).
+/// may do it, so status.json is made from what stands there, of which rank 0 wrote all but how the run ended. Until
+/// begin() a usage error is not told there: what stands in the directory is of an earlier start, which has nothing to
+/// do with what this one was mistakenly asked to do. Nor is anything told there once it is written down how the run
+/// ended, or where an earlier start has written that all its steps are done: what was done stays done,
+/// whatever becomes of what follows (the view of the last checkpoint, a start that has nothing to do).
 class FailureStatus {
  public:
   /// Collective over the hosts: rank 0 has removed the failure.txt of an earlier start when this returns. `steps`:
-  /// train.steps, for the status of a run that fails before there is one.
+  /// train.steps, for the status.
   FailureStatus(const RunDirectory& directory, Communicator& control, std::int64_t steps);
 
   /// To be called when rank 0 has written that the run goes: the directory is of this start from now on. Collective
@@ -34,6 +36,7 @@ class FailureStatus {
 
  private:
   bool has_ended() const;
+  bool stays(const RunStatus& status) const;
   bool may_write(ExitCode code) const;
   void write(ExitCode code, const std::string& message) const;
 

@@ -10,10 +10,10 @@
 #include "checkpoints/hugging_face/import.h"
 #include "checkpoints/restore/restore.h"
 #include "src/base/error.h"
-#include "src/base/files.h"
 #include "src/base/is_there.h"
 #include "src/base/log.h"
 #include "src/base/options/text.h"
+#include "src/base/read_file.h"
 #include "src/train/options/model_file.h"
 #include "src/train/options/run_options.h"
 
@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 bool is_hugging_face(const std::string& folder) {
-  return is_there(fs::path(folder) / "config.json");
+  return files::is_there(fs::path(folder) / "config.json");
 }
 
 /// Keys of the model's file that shapes follow from; a model with others is another function of the same weights.
@@ -55,16 +55,16 @@ void check_folders_tokenizer(const std::string& folder, const TokenizerIdentity&
   const fs::path json = fs::path(folder) / "tokenizer.json", model = fs::path(folder) / "tokenizer.model";
   if (data.kind == TokenizerKind::bytes) {
     for (const fs::path& file : {json, model}) {
-      if (is_there(file)) throw another_tokenizer(folder, fmt::format("has {}", file.filename().string()), data);
+      if (files::is_there(file)) throw another_tokenizer(folder, fmt::format("has {}", file.filename().string()), data);
     }
     return;
   }
   const fs::path& file = data.kind == TokenizerKind::bpe ? json : model;
-  const auto bytes = read_text_file(file.string());
-  if (!bytes || tokenizer_fingerprint(*bytes) == data.fingerprint) return;
-  throw another_tokenizer(
-      folder, fmt::format("its {} is another file ({:016x})", file.filename().string(), tokenizer_fingerprint(*bytes)),
-      data);
+  if (!files::is_there(file)) return;
+  const std::uint64_t fingerprint = tokenizer_fingerprint(files::read_file(file));
+  if (fingerprint == data.fingerprint) return;
+  throw another_tokenizer(folder,
+                          fmt::format("its {} is another file ({:016x})", file.filename().string(), fingerprint), data);
 }
 
 void check_checkpoints_tokenizer(const RunConfig& then, const std::string& directory, const TokenizerIdentity& data) {
@@ -77,7 +77,7 @@ void check_checkpoints_tokenizer(const RunConfig& then, const std::string& direc
 }
 
 Error no_weights(const std::string& from) {
-  if (!is_there(from)) return usage_error("train", "init.from = {}: there is no such folder", from);
+  if (!files::is_there(from)) return usage_error("train", "init.from = {}: there is no such folder", from);
   return usage_error("train",
                      "init.from = {}: has no weights; expected a Hugging Face folder (config.json and safetensors), a "
                      "checkpoint, or a run that has one",
@@ -93,11 +93,11 @@ struct Candidate {
 /// The checkpoint itself, or the newest of a run whose manifest can be read: the run that begins passes over those that
 /// cannot. Nobody looks at the files.
 Candidate newest_at(const std::string& from) {
-  if (checkpoint::step_of(from) || is_there(fs::path(from) / checkpoint::manifest_name)) {
+  if (checkpoint::step_of(from) || files::is_there(fs::path(from) / checkpoint::manifest_name)) {
     return {from, checkpoint::read_manifest(from)};
   }
   const fs::path below = fs::path(from) / "checkpoints";
-  const auto found = checkpoint::list_checkpoints(is_there(below) ? below.string() : from);
+  const auto found = checkpoint::list_checkpoints(files::is_there(below) ? below.string() : from);
   for (const std::string& path : found) {
     try {
       return {path, checkpoint::read_manifest(path)};
@@ -113,19 +113,8 @@ Candidate newest_at(const std::string& from) {
                     found.size());
 }
 
-}  // namespace
-
-void check_weights_of_checkpoint(const RunConfig& config, const std::optional<TokenizerIdentity>& data,
-                                 const std::string& directory, const checkpoint::Manifest& manifest) {
-  RunConfig then;
-  Schema schema;
-  read_stored_options(schema, then, manifest.state.config, directory);
-  check_same_model(then.model, config.model, directory);
-  checkpoint::check_model(manifest.tensors, config.model, directory);
-  if (data) check_checkpoints_tokenizer(then, directory, *data);
-}
-
-std::string look_at_initial_weights(const RunConfig& config, const std::optional<TokenizerIdentity>& data) {
+/// As look_at_initial_weights.
+std::string look(const RunConfig& config, const std::optional<TokenizerIdentity>& data) {
   const std::string& from = config.init.from;
   if (!is_hugging_face(from)) {
     const Candidate newest = newest_at(from);
@@ -139,6 +128,27 @@ std::string look_at_initial_weights(const RunConfig& config, const std::optional
   return "";
 }
 
+}  // namespace
+
+void check_weights_of_checkpoint(const RunConfig& config, const std::optional<TokenizerIdentity>& data,
+                                 const std::string& directory, const checkpoint::Manifest& manifest) {
+  RunConfig then;
+  Schema schema;
+  read_stored_options(schema, then, manifest.state.config, directory);
+  check_same_model(then.model, config.model, directory);
+  checkpoint::check_model(manifest.tensors, config.model, directory);
+  if (data) check_checkpoints_tokenizer(then, directory, *data);
+}
+
+std::string look_at_initial_weights(const RunConfig& config, const std::optional<TokenizerIdentity>& data) {
+  try {
+    return look(config, data);
+  } catch (const files::ReadError& error) {
+    if (!files::is_refused(error.error())) throw;
+    throw Error(ExitCode::usage, error.what());
+  }
+}
+
 void check_initial_weights(const RunConfig& config, const std::optional<TokenizerIdentity>& data) {
   if (!config.init.from.empty()) look_at_initial_weights(config, data);
 }
@@ -146,6 +156,7 @@ void check_initial_weights(const RunConfig& config, const std::optional<Tokenize
 void warn_of_unknown_tokenizer(const RunConfig& config) {
   const fs::path folder = config.init.from;
   if (!config.data.history.tokenizer.empty()) return;
+  // One that cannot be looked at is not worth a run.
   if (!is_there(folder / "tokenizer.json") && !is_there(folder / "tokenizer.model")) return;
   log::warning(
       "init.from = {0}: has a tokenizer, and the data do not say theirs (no .data.json): the run keeps none, and what "

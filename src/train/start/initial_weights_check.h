@@ -13,7 +13,8 @@ namespace octet {
 /// its model has the sizes of the run's, whether its tensors are there, and whether its tokenizer, where it says which,
 /// is that of the data. Weights are not read, nor are a checkpoint's files verified: of a run it is the newest
 /// checkpoint whose manifest can be read, and those that are newer are warned of. Usage error that names the folder and
-/// each key that differs. A model that computes otherwise with the same sizes (RoPE, norm_eps) is warned of.
+/// each key that differs, or what the user has no right to read; files::ReadError for what the file system does not
+/// give otherwise. A model that computes otherwise with the same sizes (RoPE, norm_eps) is warned of.
 void check_initial_weights(const RunConfig& config, const std::optional<TokenizerIdentity>& data);
 
 /// The same where init.from names something. Returns the checkpoint that was looked at; empty for a Hugging Face

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 /// Others call files manifest.json too. A checkpoint's can be read, or is of a newer program, or is damaged and stands
 /// beside the files of tensors. What the file system does not give may be one (ReadError).
-bool holds_checkpoint(const fs::path& folder) {
+bool may_be_checkpoint(const fs::path& folder) {
   if (!files::is_there(folder / checkpoint::manifest_name)) return false;
   if (files::is_there(folder / checkpoint::file_name(0))) return true;
   try {
@@ -29,6 +29,21 @@ bool holds_checkpoint(const fs::path& folder) {
     return false;
   }
   return true;
+}
+
+/// As may_be_checkpoint. A lack of rights is told with what makes this folder matter, since the user may not know that
+/// it is looked at.
+bool holds_checkpoint(const fs::path& folder) {
+  try {
+    return may_be_checkpoint(folder);
+  } catch (const files::ReadError& error) {
+    if (!files::is_refused(error.error())) throw;
+    throw usage_error("train",
+                      "{}: cannot be read: {}; it may hold a checkpoint that no run finds there; expected it moved out "
+                      "of the run's folder, or made readable (docs/problems.md, \"A checkpoint stands where no run "
+                      "looks\")",
+                      error.path(), error.reason());
+  }
 }
 
 /// Unfinished writes and removals, what a start has set aside, what is hidden, and what a file system keeps for itself,

@@ -1,0 +1,69 @@
+// What status.json says of a start that fails before its steps.
+#include "src/train/start/failure_status.h"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/files.h"
+#include "src/comm/failure.h"
+#include "src/metrics/status.h"
+#include "src/train/start/run_directory.h"
+#include "tests/equivalence/trainer_test.h"
+
+namespace octet {
+namespace {
+
+class FailureBeforeTheSteps : public TrainerTest {
+ protected:
+  FailureBeforeTheSteps() : directory_{.path = folder_ / "run"} { write_run_directory(directory_, "", {}, *world_); }
+
+  /// What an earlier start left, and a start with `steps` makes of it that fails at once, on every rank.
+  RunStatus after(const std::optional<RunStatus>& before, std::int64_t steps) {
+    if (world_->rank() == 0) {
+      std::filesystem::remove(directory_.status());
+      if (before) write_status(directory_.status(), *before);
+      left_ = text();
+    }
+    world_->barrier();
+    FailureStatus failure(directory_, *world_, steps);
+    leave_reason(ExitCode::internal, "the GPU is gone");
+    world_->barrier();
+    has_reason_ = std::filesystem::exists(directory_.path + "/failure.txt");
+    RunStatus now = read_status(directory_.status()).value_or(RunStatus{});
+    world_->barrier();
+    return now;
+  }
+  std::string text() const { return read_text_file(directory_.status()).value_or(""); }
+
+  RunDirectory directory_;
+  std::string left_;         ///< status.json before the start, on rank 0
+  bool has_reason_ = false;  ///< in failure.txt
+};
+
+TEST_F(FailureBeforeTheSteps, LeavesAFinishedRunAsItIs) {
+  after(RunStatus{.state = "finished", .reason = "all steps done", .step = 4, .steps = 4, .restarts = 2}, 4);
+  EXPECT_FALSE(has_reason_);
+  if (world_->rank() == 0) {
+    EXPECT_EQ(text(), left_);
+  }
+}
+
+TEST_F(FailureBeforeTheSteps, IsToldWithTheStepsOfThisStart) {
+  const std::vector<std::optional<RunStatus>> table = {
+      std::nullopt, RunStatus{.state = "finished", .reason = "all steps done", .step = 4, .steps = 4, .restarts = 2},
+      RunStatus{.state = "stopped", .reason = "SIGTERM", .exit_code = 75, .step = 2, .steps = 4}};
+  for (const std::optional<RunStatus>& before : table) {
+    SCOPED_TRACE(before ? before->state : "none");
+    const RunStatus now = after(before, 16);
+    EXPECT_TRUE(has_reason_);
+    EXPECT_EQ(now.state, "failed");
+    EXPECT_TRUE(now.reason.ends_with("the GPU is gone")) << now.reason;
+    EXPECT_EQ(now.step, before ? before->step : 0);
+    EXPECT_EQ(now.steps, 16);
+  }
+}
+
+}  // namespace
+}  // namespace octet
