@@ -21,6 +21,7 @@ namespace {
 
 constexpr unsigned seconds_to_end = 10;
 constexpr std::chrono::seconds leave_to_others(4);
+constexpr std::chrono::milliseconds time_for_first(500);
 
 std::atomic<const FailureFile*> failure_file = nullptr;
 std::atomic<bool> failing = false;
@@ -99,6 +100,7 @@ LeftReason leave_reason_in(const FailureFile* own, ExitCode code, std::string_vi
   }
   // On a full disk nobody can write it, and whoever fails says so where the status is, for which there is room.
   left.first = written == Written::now || written == Written::no_room;
+  left.late = written == Written::before;
   left.lost = left.lost || written > Written::before;
   return left;
 }
@@ -145,6 +147,7 @@ void tell_failure(ExitCode code, const std::string& message, bool agreed) noexce
   } else {
     log::error("{}", message);
   }
+  if (left.late) std::this_thread::sleep_for(time_for_first);
   if (left.lost && common && code != ExitCode::usage) std::this_thread::sleep_for(leave_to_others);
 }
 
