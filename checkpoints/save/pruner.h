@@ -51,8 +51,8 @@ class Pruner {
   void committed(std::int64_t step, Verdicts::Files files);
   /// The run goes on from the checkpoint of this step, which `known` has as whole. Removes what is old beside it.
   void restored(std::int64_t step);
-  /// A save, or a start, needs room: removes what has become surplus since, and waits for that. What is still being
-  /// read when the rule's patience is over is read on.
+  /// A save lacks room: removes what has become surplus since, and waits for that. What is still being read when the
+  /// rule's patience is over is read on.
   void make_room();
   /// To be called at a step boundary: goes on as far as that needs no waiting.
   void poll();

@@ -189,8 +189,7 @@ void Saver::prepare(std::span<const DevicePiece> pieces) {
   self.expect_idle("prepare");
   self.make_plan(pieces);
   self.reserve("checkpoints cannot be taken", pieces);
-  // Before room is said to be too little, and before the caller needs some; a user's quota is not to be seen.
-  self.pruner.make_room();
+  self.make_room(space_reserve);  // before it is said to be too little
   if (!self.leads()) return;
   warn_of_lack_of_space(self.options.root, self.plan->bytes, self.options.keep_last, self.options.keep_every);
 }

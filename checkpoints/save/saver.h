@@ -43,12 +43,12 @@ class Saver {
   ~Saver();
 
   /// Takes and touches the host memory for snapshots of these pieces, so that the first start() does not. Optional.
-  /// Waits until the checkpoints that are surplus are gone, but for no more than PruneRule::patience while those that
-  /// stay are read. Throws as start() does.
+  /// Where the disk lacks room, it waits until surplus checkpoints are gone, but for no more than PruneRule::patience
+  /// while those that stay are read. Throws as start() does.
   void prepare(std::span<const DevicePiece> pieces);
   /// Snapshot and hand over to the writer. The save before has ended by then, by wait() or poll(): internal error where
   /// it is still busy(). `last`: of a run, which may take the space_reserve. Where the disk lacks room, surplus
-  /// checkpoints that have not gone yet go first, for which it waits as prepare() does.
+  /// checkpoints that have not gone yet go first, as in prepare().
   void start(const RunState& state, std::span<const DevicePiece> pieces, bool last = false);
   /// To be called at a step boundary. Returns the report of a save that was committed now, or by wait().
   std::optional<SaveReport> poll();

@@ -39,18 +39,17 @@ TEST(FullDisk, IsToldAsTheReasonForWhichThereIsNoStatus) {
   EXPECT_HAS(full.err, "status.json: cannot be written: No space left on device");
 }
 
-/// What docs/problems.md names makes room before the log of a run that goes on takes any, also where nobody can see
-/// that it lacks, and a start that still fails uses none up. Of two ranks, of which the abort of the one ends what the
-/// other one does.
+/// What docs/problems.md names makes room before the log of a run that goes on takes any, and a start that still fails
+/// uses none up.
 TEST(FullDisk, AStartThatCannotCutTheLogHasMadeRoomAndLeavesTheLogAsItWas) {
-  TrainedRun run = train(2, "--train.steps 8 --checkpoint.interval 2 --checkpoint.keep 4");
+  TrainedRun run = train(1, "--train.steps 8 --checkpoint.interval 2 --checkpoint.keep 4");
   ASSERT_EQ(steps_of(run), (std::vector<std::int64_t>{8, 6, 4, 2})) << run.result.all();
   fs::remove_all(checkpoints_of(run).front());
   const std::string there = workplace() / run.directory, metrics = read_bytes(run.file("metrics.jsonl"));
   const std::string again =
       "run.yaml --run.dir " + there + " --train.steps 8 --checkpoint.interval 2 --checkpoint.keep ";
   for (int start = 0; start < 2; ++start) {
-    const CommandResult full = with_fault("enospc", there + "/metrics.discarded.jsonl", launched(2, again + "1"));
+    const CommandResult full = with_fault("enospc", there + "/metrics.discarded.jsonl", launched(1, again + "1"));
     EXPECT_EQ(full.exit_code, 70) << full.all();
     EXPECT_HAS(full.err,
                "metrics.discarded.jsonl: cannot be written: No space left on device (docs/problems.md, \"The disk is "
@@ -60,7 +59,7 @@ TEST(FullDisk, AStartThatCannotCutTheLogHasMadeRoomAndLeavesTheLogAsItWas) {
     EXPECT_EQ(steps_of(run), std::vector<std::int64_t>{6});
     EXPECT_EQ(run.status()["restarts"], 0) << "it was not resumed";
   }
-  run.result = in_workplace(launched(2, again + "4"));
+  run.result = in_workplace(launched(1, again + "4"));
   EXPECT_EQ(run.result.exit_code, 0) << run.result.all();
   expect_whole_until(run, 8);
   EXPECT_EQ(run.lines("metrics.discarded.jsonl").size(), 2u);
