@@ -159,7 +159,9 @@ void end_by_watchdog(ExitCode code, std::string_view message) noexcept {
   log::write_error_at_once(message);
   watchdog_ends = true;  // a file that is there from here on stays
   const FailureFile* const own = failure_file;
-  if (leave_reason_in(own, code, message).first) own->tell(code, std::string(message));
+  const LeftReason left = leave_reason_in(own, code, message);
+  if (left.first) own->tell(code, std::string(message));
+  if (left.late) std::this_thread::sleep_for(time_for_first);
   _exit(static_cast<int>(code));
 }
 

@@ -61,8 +61,8 @@ void end_soon(int exit_code);
 /// to
 ///   2.5 s, within which the cause can speak.
 /// - Any other is told at once, by each rank that has one.
-/// A rank that finds another one's reason in failure.txt returns half a second later, within which that one can write
-/// status.json: what follows ends the job.
+/// A rank that finds another one's reason in failure.txt, here and in end_by_watchdog, goes on half a second later,
+/// within which that one can write status.json: what follows ends the job.
 void tell_failure(ExitCode code, const std::string& message, bool agreed = false) noexcept;
 
 /// The watchdog's end of this process: with exit code `code` when the reason is told, and by SIGALRM ten seconds from
