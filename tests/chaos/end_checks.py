@@ -5,7 +5,7 @@ import subprocess
 # docs/run-directories.md has the names. The last two lines are what a start leaves that is killed between making a file
 # and removing it, or whose disk refuses to remove it.
 KNOWN_FILES = re.compile(r"|".join([
-    r"config\.yaml", r"metrics(\.discarded)?\.jsonl", r"bindings\.txt", r"owner\.json", r"status\.json",
+    r"(config|model)\.yaml", r"metrics(\.discarded)?\.jsonl", r"bindings\.txt", r"owner\.json", r"status\.json",
     r"tokenizer/.*(?<!\.tmp)", r"token-ranges/(\w+(\.json)?)?", r"tensorboard/(events\.out\.tfevents\..*)?",
     r"trace-rank\d+\.jsonl", r"checkpoints/step-\d{6,}(\.damaged\d*)?/(manifest\.json|writer-\d{5}\.h5|view\.h5)",
     r"checkpoints/step-\d{6,}(\.damaged\d*)?/view\.h5\.tmp",

@@ -96,6 +96,7 @@ class Trial:
         """One start, interrupted as planned, and what is wrong with it."""
         self.starts += 1
         self.kinds.append(plan.kind)
+        was_finished = self.is_finished()
         before, damaged, lines = set(self.directory.checkpoints()), self.damaged(), self.directory.metrics()
         log = self.folder / f"start-{self.starts}.log"
         fault = (plan.rank, plan.fault) if plan.fault else None
@@ -113,8 +114,10 @@ class Trial:
             raise NotTried(f"octet-train cannot be started (is it being built?): {start.log.text[-300:]}")
         if plan.kind == "stop file" and code != 75:  # it came too late, and would stop the next start
             (self.directory.path / "stop").unlink(missing_ok=True)
+        # A run that has finished is left as it is.
+        since = 0 if was_finished and start.log.says("; nothing was left to do") else start.began
         ended = Ended(plan, self.settings, self.directory, code, start.log, before, damaged, self.damaged(), lines,
-                      self.directory.status(start.began), left, second)
+                      self.directory.status(since), left, second)
         self.say(f"  start {self.starts}: {plan}: exit code {code}, {ended.state or 'no status'}, "
                  f"step {self.directory.last_step()}")
         self.found(check_start(ended))
