@@ -35,13 +35,11 @@ std::unique_ptr<Transfer> Communicator::start_recv(void* data, std::int64_t coun
 }
 
 void Communicator::all_reduce_to(const void* send, void* recv, std::int64_t count, DType dtype, ReduceOp op) {
-  check_no_group("all_reduce_to", name());
   stream().device().copy(recv, send, count * size_of(dtype), stream());
   all_reduce(recv, count, dtype, op);
 }
 
 void Communicator::broadcast_to(const void* send, void* recv, std::int64_t count, DType dtype, int root) {
-  check_no_group("broadcast_to", name());
   if (rank() == root) stream().device().copy(recv, send, count * size_of(dtype), stream());
   broadcast(recv, count, dtype, root);
 }
