@@ -106,7 +106,7 @@ class OwnedTest(unittest.TestCase):
     def copy_of_the_suite(self):
         """tests/run.sh with a shellcheck that starts a daemon and goes on for ever."""
         suite = self.folder / "suite"
-        for file in ("tests/run.sh", "slurm/owned.py"):
+        for file in ("tests/run.sh", "tests/support/steps.sh", "slurm/owned.py"):
             (suite / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / file, suite / file)
         for file, text in (("jobs/install-packages.sh", "true"), ("bin/shellcheck", f"set -- {self.file}\n{DAEMON}")):

@@ -25,6 +25,7 @@ CMAKE = re.compile(r"^ *octet_(room|test)\((\w+)([^)]*)\)", re.M)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 # What every program is built by.
 BUILD = ("cmake/", "CMakeLists.txt", "CMakePresets.json", "tests/CMakeLists.txt", "tests/support/", "tests/golden/")
+NO_PART = re.compile(r"\.md$|^tests/support/\w+\.(py|sh)$")  # pages, and the scripts of tests/run.sh
 HOURS = 0  # of --hours
 CODE = (".h", ".cpp", ".cu", ".cuh", ".inc")
 
@@ -102,7 +103,7 @@ def is_made_of(test, changed, rooms, tests, above=True):
     top = tuple(prefix for name in linked for prefix in (f"src/{name}/", f"{name}/")) + (f"tests/{test}/",) + BUILD
     own = [path for path in git("ls-files", f"tests/{test}") if path.endswith(CODE)]
     included = closure(own)
-    return any((path.startswith(top) and not path.endswith(".md")) or path in included for path in changed)
+    return any((path.startswith(top) and not NO_PART.search(path)) or path in included for path in changed)
 
 
 def is_fuzzed(room, changed):
