@@ -76,7 +76,8 @@ class Llama {
   void backward_of_weights(int slot_index, GradientSink& gradients);
   /// A stage without the head leaves the residual stream here in forward, and the gradient of it is to be put here
   /// before backward. A stage without the embedding leaves here, in backward, the gradient of what it got. Valid until
-  /// the slot's next begin(), or, where that is for training, until its forward asks for the weights of its last unit.
+  /// the slot's next begin(), or, where that is for training, until its forward asks for the weights of its last unit,
+  /// whichever stage it is of.
   Tensor out(int slot_index) const { return slots_.at(static_cast<std::size_t>(slot_index)).dh; }
 
   /// Runs the whole model in slot 0: begin, announcement, forward and backward.

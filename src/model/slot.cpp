@@ -26,6 +26,9 @@ Tensor Slot::begin(SlotFor use, const Stage& next_stage, const BatchShape& next_
   shape = next_shape;
   cached = next_cached;
   activations.rewind(0);
+  // First, at one address for every stage: what leaves from there may still be on its way when a stage that has more or
+  // fewer blocks takes the slot.
+  if (trains || !stage->has_head) dh = take(activations, shape.storage, shape.rows(), model.part.dim);
   blocks.clear();
   deferred.clear();
   input_amaxes = gradient_amaxes = nullptr;
@@ -39,7 +42,6 @@ Tensor Slot::begin(SlotFor use, const Stage& next_stage, const BatchShape& next_
     }
   }
   branch = take(activations, shape.storage, shape.rows(), model.part.dim);
-  if (trains || !stage->has_head) dh = take(activations, shape.storage, shape.rows(), model.part.dim);
   if (trains && model.scaling.known()) dh_codes = activations.allocate(dh.elements());
   top = trains ? gradient_of(stage->end_layer - 1) : OutputGradient{};
   blocks_mark = activations.mark();

@@ -301,6 +301,20 @@ TEST_P(Stages, OneModelMayHaveSeveral) {
   expect_planned_scratch(llama.used(), planned, GetParam());
 }
 
+/// A gradient may still be leaving from there when a stage that has more blocks, and so more abs-maxes, takes the slot.
+TEST_P(Stages, OfAnyNumberOfBlocksLeaveTheirGradientAtOnePlace) {
+  LlamaSettings s = settings_of(GetParam());
+  s.model.layers = 9;
+  s.stages = {{embedding_unit, block_unit(1)}, {block_unit(1), head_unit(s.model) + 1}};
+  Model both(s);
+  const auto place = [&](int stage) {
+    both.llama.begin(0, SlotFor::training, stage);
+    return both.llama.out(0).data;
+  };
+  const void* const small = place(0);
+  EXPECT_EQ(place(1), small);
+}
+
 TEST_P(Stages, ATiedEmbeddingsGradientIsTheSumOfBothEnds) {
   const LlamaSettings s = settings_of(GetParam(), true);
   Model whole(s);
