@@ -11,6 +11,7 @@
 #include "src/base/log.h"
 #include "src/base/reason.h"
 #include "src/base/size_limit.h"
+#include "src/cluster/machine/running_program.h"
 
 namespace octet {
 namespace {
@@ -64,5 +65,6 @@ int dispatch(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   octet::take_size_limits_as_errors();
+  octet::end_programs_with_us();
   return octet::end_with_reason("octet", [&] { return octet::log::after_output(octet::dispatch(argc, argv)); });
 }

@@ -113,10 +113,17 @@ void on_threads(std::size_t n, int threads, const std::function<void(std::size_t
     }
   };
   std::vector<std::jthread> pool;  // joins when it goes
+  std::unique_lock lock(mutex);
+  // Where the system gives no thread or `progress` throws, no thread begins another file. Goes before the lock.
+  struct End {
+    std::atomic<std::size_t>& next;
+    std::size_t n;
+    ~End() { next = n; }
+  };
+  const End end{next, n};
   for (std::size_t t = 0; t < std::min(n, static_cast<std::size_t>(std::max(1, threads))); ++t) {
     pool.emplace_back(take_turns);
   }
-  std::unique_lock lock(mutex);
   while (!all_finished.wait_for(lock, std::chrono::milliseconds(50), [&] { return finished == n; })) {
     if (progress) progress(done.exchange(0));
   }

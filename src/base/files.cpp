@@ -33,8 +33,8 @@ bool repeat(const void* data, std::size_t bytes, const Write& write_some) {
 }
 
 bool write_to(const std::string& path, std::string_view text, int flags) {
-  const FileHandle file = open_to_write(path.c_str(), O_WRONLY | flags);
-  return file && write_all(file.get(), text);
+  FileHandle file = open_to_write(path.c_str(), O_WRONLY | flags);
+  return file && write_all(file.get(), text) && close_file(file);
 }
 
 /// Appends all that is left in the file. False, with errno, where it cannot be read and where it is more than `most`.
@@ -95,6 +95,10 @@ std::string text_or_throw(std::optional<std::string> text, std::string_view room
 }
 
 }  // namespace
+
+bool close_file(FileHandle& file) {
+  return ::close(file.release()) == 0 || errno == EINTR;  // which closes it, too
+}
 
 FileHandle open_to_write(const char* path, int flags) {
   // Links of the system's own.

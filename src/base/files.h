@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -14,8 +15,21 @@
 
 namespace octet {
 
-/// Closes a POSIX file descriptor. open's -1 is its null.
-using FileHandle = Handle<ClosedBy<int, ::close, -1>>;
+/// Closes a POSIX file descriptor and leaves errno as it is. open's -1 is its null.
+struct ClosedFile {
+  using type = int;
+  static int null() { return -1; }
+  static void close(int file) noexcept {
+    const int why = errno;
+    ::close(file);
+    errno = why;
+  }
+};
+using FileHandle = Handle<ClosedFile>;
+
+/// Closes a file to which something was written that nobody has synced. A network file system sends it only now, and
+/// may find that a quota is full: false, with errno. Fit for a signal handler.
+[[nodiscard]] bool close_file(FileHandle& file);
 
 /// Opens a file to be written and makes it where it is missing, with the permissions that the user's umask leaves
 /// (0666). `flags` are O_WRONLY or O_RDWR with O_APPEND, O_TRUNC or O_EXCL. A symbolic link of that name is not

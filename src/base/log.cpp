@@ -186,7 +186,8 @@ void write_out(std::string_view text) {
 }
 
 int after_output(int code) {
-  const bool flushed = std::fflush(stdout) == 0;
+  FileHandle copy(::dup(STDOUT_FILENO));  // whose close says what the system will say at the last one
+  const bool flushed = std::fflush(stdout) == 0 && (!copy || close_file(copy));
   if (flushed && std::ferror(stdout) == 0) return code;
   write_error(fmt::format("standard output did not take all that was printed{}{}", flushed ? "" : ": ",
                           flushed ? "" : std::strerror(errno)));

@@ -46,7 +46,7 @@ bool StatusLine::due() const {
 
 void StatusLine::show(const std::string& text) {
   if (terminal_) {
-    fmt::print(stderr, "\r\033[K{}", readable(text));
+    std::fputs(fmt::format("\r\033[K{}", readable(text)).c_str(), stderr);  // the terminal may be gone
     std::fflush(stderr);
     drawn_ = !text.empty();
   } else if (text.empty() || !due()) {

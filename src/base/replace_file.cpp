@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "src/base/files.h"
@@ -33,10 +32,10 @@ bool is_replacement(std::string_view name, const std::string& prefix) {
 }
 
 /// A new file: what stands under that name, left by a process that was killed or put there by somebody, makes way.
-FileHandle write_temporary(const std::string& path, std::string_view text) {
+FileHandle open_temporary(const std::string& path) {
   FileHandle file = open_to_write(path.c_str(), O_WRONLY | O_EXCL);
   if (!file && errno == EEXIST && ::unlink(path.c_str()) == 0) file = open_to_write(path.c_str(), O_WRONLY | O_EXCL);
-  return file && write_all(file.get(), text) ? std::move(file) : FileHandle();
+  return file;
 }
 
 /// Of this thread alone: the rank tells those apart that have the same number on two machines.
@@ -48,11 +47,14 @@ std::string temporary_of(const std::string& path) {
 template <typename Ready>
 bool replace_when(const std::string& path, std::string_view text, const Ready& ready) {
   const std::string temporary = temporary_of(path);
-  FileHandle file = write_temporary(temporary, text);
-  const bool written = file && ready(file.get());
-  file.reset();  // a network file system sends at the close what others are to find under the new name
-  if (written && std::rename(temporary.c_str(), path.c_str()) == 0) return true;
+  FileHandle file = open_temporary(temporary);
+  // A network file system sends at the close what others are to find under the new name, if it has room for it.
+  if (file && write_all(file.get(), text) && ready(file.get()) && close_file(file) &&
+      std::rename(temporary.c_str(), path.c_str()) == 0) {
+    return true;
+  }
   const int why = errno;
+  file.reset();
   std::remove(temporary.c_str());
   errno = why;
   return false;
@@ -78,7 +80,7 @@ bool can_replace_file(const std::string& path) {
     return false;
   }
   const std::string temporary = temporary_of(path);
-  if (!write_temporary(temporary, "")) return false;
+  if (!open_temporary(temporary)) return false;
   return std::remove(temporary.c_str()) == 0;
 }
 

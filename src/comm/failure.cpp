@@ -53,9 +53,9 @@ Written why_not() {
 }
 
 Written write_new(const char* path, const Line& line) {
-  const FileHandle file = open_to_write(path, O_WRONLY | O_EXCL);
+  FileHandle file = open_to_write(path, O_WRONLY | O_EXCL);
   if (!file) return why_not();
-  if (write_all(file.get(), line.text())) return Written::now;
+  if (write_all(file.get(), line.text()) && close_file(file)) return Written::now;
   const Written why = why_not();
   unlink(path);
   return why;

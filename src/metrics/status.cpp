@@ -26,12 +26,15 @@ bool put(const std::string& path, const std::string& text) {
   if (replace_file(path, text)) return true;
   const int full = errno;
   if (full != ENOSPC && full != EDQUOT) return false;
-  const FileHandle file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  FileHandle file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   // Ranks that fail may write at once; one that holds the lock and hangs must not keep the others from ending.
   for (int i = 0; file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK && i < 20; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  if (file && write_all(file.get(), text) && ::ftruncate(file.get(), static_cast<off_t>(text.size())) == 0) return true;
+  if (file && write_all(file.get(), text) && ::ftruncate(file.get(), static_cast<off_t>(text.size())) == 0 &&
+      close_file(file)) {
+    return true;
+  }
   errno = full;
   return false;
 }

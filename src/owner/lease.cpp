@@ -76,6 +76,17 @@ void remove_empty(fs::path folder, const std::string& top) {
   }
 }
 
+/// Says whether nothing else is in the folder.
+bool has_one_entry(const std::string& folder) {
+  std::error_code error;
+  int entries = 0;
+  for (fs::directory_iterator i(folder, error); !error && entries < 2 && i != fs::directory_iterator();
+       i.increment(error)) {
+    ++entries;
+  }
+  return !error && entries == 1;
+}
+
 }  // namespace
 
 OwnerLease::OwnerLease(const std::string& run_dir, double patience)
@@ -98,9 +109,7 @@ OwnerLease::~OwnerLease() {
 void OwnerLease::give_back() noexcept {
   release();
   const std::string file = owner_path(mark_.run_dir);
-  std::error_code error;
-  fs::directory_iterator entries(mark_.run_dir, error);
-  const bool unused = !error && !made_.empty() && std::distance(entries, fs::directory_iterator()) == 1;
+  const bool unused = !made_.empty() && has_one_entry(mark_.run_dir);
   if (!unused || !mark_.holds() || ::unlink(file.c_str()) != 0) return;
   remove_empty(mark_.run_dir, made_);
 }

@@ -1,14 +1,21 @@
 #include "src/base/replace_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "src/base/files.h"
+#include "src/base/log.h"
+#include "tests/support/expect_has.h"
+#include "tests/support/failing_close.h"
 
 namespace octet {
 namespace {
@@ -76,6 +83,48 @@ TEST_F(ReplaceFile, LeavesTheOldAndNothingElseWhenRefused) {
   }
   EXPECT_FALSE(replace_file(folder_ / "none" / "text", "text"));
   EXPECT_EQ(errno, ENOENT);
+}
+
+/// What was written is in memory until then.
+TEST_F(ReplaceFile, KeepsTheOldWhereTheCloseSaysThatAQuotaIsFull) {
+  ASSERT_TRUE(replace_file(path_, "old"));
+  for (const auto replace : {replace_file, replace_file_durably}) {
+    const test::FailingClose full(EDQUOT);
+    EXPECT_FALSE(replace(path_, "new"));
+    EXPECT_EQ(errno, EDQUOT);
+    EXPECT_EQ(entries(), 1) << "nothing else is left";
+  }
+  EXPECT_EQ(content(), "old");
+  const test::FailingClose interrupted(EINTR);
+  EXPECT_TRUE(replace_file(path_, "new")) << "it is closed all the same";
+  EXPECT_EQ(content(), "new");
+}
+
+TEST_F(ReplaceFile, OtherWritersHearOfTheCloseToo) {
+  for (const auto put : {append_text, overwrite_text}) {
+    const test::FailingClose full(EDQUOT);
+    EXPECT_FALSE(put(path_, "text"));
+    EXPECT_EQ(errno, EDQUOT);
+  }
+  testing::internal::CaptureStderr();
+  testing::internal::CaptureStdout();  // into a file
+  int code = 0;
+  {
+    const test::FailingClose full(EDQUOT);
+    code = log::after_output(0);
+  }
+  testing::internal::GetCapturedStdout();
+  EXPECT_HAS(testing::internal::GetCapturedStderr(), "standard output did not take all that was printed: Disk quota");
+  EXPECT_EQ(code, static_cast<int>(ExitCode::internal));
+}
+
+/// Of a write that failed its own reason is told, and not that of the close behind it.
+TEST_F(ReplaceFile, AHandleThatGoesLeavesTheReason) {
+  FileHandle file(::open((folder_ / "other").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  const test::FailingClose full(EDQUOT);
+  errno = EFBIG;
+  file.reset();
+  EXPECT_EQ(errno, EFBIG);
 }
 
 TEST_F(ReplaceFile, CanBeAskedBefore) {

@@ -1,12 +1,15 @@
 // What `octet checkpoint` is made of: parts, rewriting, verification, comparison.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <csignal>
 #include <set>
 
 #include "checkpoints/format/durable.h"
 #include "checkpoints/restore/verification.h"
 #include "checkpoints/tools/compare_checkpoints.h"
+#include "src/base/files.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/small_checkpoint.h"
 #include "tests/support/expect_has.h"
@@ -163,6 +166,45 @@ TEST_F(Tools, DamageIsNamedByFile) {
   EXPECT_EQ(damage[2].what, "is missing");
   for (const Damage& d : damage) EXPECT_EQ(d.code, ExitCode::usage);
   EXPECT_EQ(find_missing(root_ / "c", manifest).size(), 2u);  // a flipped bit is not seen at a glance
+}
+
+/// Keeps others from opening a file until it is given back.
+class Lease {
+ public:
+  explicit Lease(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    before_ = std::signal(SIGIO, SIG_IGN);  // somebody asks for it
+    held_ = ::fcntl(file_.get(), F_SETLEASE, F_WRLCK) == 0;
+  }
+  ~Lease() {
+    give_back();
+    std::signal(SIGIO, before_);
+  }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+  bool held() const { return held_; }
+  bool is_asked_for() const { return ::fcntl(file_.get(), F_GETLEASE) != F_WRLCK; }
+  void give_back() const { ::fcntl(file_.get(), F_SETLEASE, F_UNLCK); }
+
+ private:
+  FileHandle file_;
+  void (*before_)(int) = SIG_DFL;
+  bool held_ = false;
+};
+
+/// Else terabytes would be read before the error is told.
+TEST_F(Tools, NoFurtherFileIsReadWhereTheProgressThrows) {
+  test::write_small(root_ / "c", 1);
+  const Manifest manifest = read_manifest(root_ / "c");
+  const Lease first(root_ / "c/writer-00000.h5"), second(root_ / "c/writer-00001.h5");
+  if (!first.held() || !second.held()) GTEST_SKIP() << root_.path() << " has no leases";
+  const auto progress = [&](std::int64_t) {
+    if (!first.is_asked_for()) return;  // the thread is still on its way there
+    first.give_back();
+    throw usage_error("test", "enough");
+  };
+  EXPECT_HAS(error_of([&] { find_damage(root_ / "c", manifest, 1, progress); }), "enough");
+  EXPECT_FALSE(second.is_asked_for());
 }
 
 TEST_F(Tools, ComparisonOfEqualCheckpointsOfDifferentWriters) {

@@ -18,6 +18,7 @@
 #include "src/comm/communicator.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
+#include "tests/support/failing_close.h"
 #include "tests/support/no_threads.h"
 
 namespace octet {
@@ -90,6 +91,20 @@ TEST(Failure, AReasonIsLostWhereOneOfTheTwoFilesCannotHaveIt) {
   EXPECT_TRUE(half.lost && half.first);
   EXPECT_EQ(lines_of(folder / "e"), std::vector<std::string>{fmt::format("76 rank 0 on {}: a reason", log::host())});
   std::filesystem::remove_all(folder);
+}
+
+/// On a network file system, whose server has no room for what is in memory: an empty file would pass for a reason.
+TEST(Failure, AReasonThatTheCloseRefusesIsTakenBack) {
+  const std::string path = std::filesystem::temp_directory_path() / fmt::format("octet-close-{}", getpid());
+  const FailureFile file(
+      path, [](ExitCode) { return true; }, [](ExitCode, const std::string&) {});
+  LeftReason left;
+  {
+    const test::FailingClose full(EDQUOT);
+    left = leave_reason(ExitCode::internal, "a reason");
+  }
+  EXPECT_TRUE(left.first && left.lost) << "as on a full disk";
+  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 /// The watchdog ends this process; its main thread wakes when the file is being written, and leaves the run.

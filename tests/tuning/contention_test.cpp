@@ -1,11 +1,15 @@
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 
 #include "src/base/error.h"
 #include "src/tuning/contention/collectives.h"
+#include "src/tuning/contention/engine/engine_process.h"
 #include "src/tuning/contention/segments.h"
 #include "src/tuning/contention/simulate.h"
 #include "src/tuning/contention/trees.h"
@@ -307,6 +311,19 @@ TEST(Contention, ProgressIsAllThatArrives) {
 
 void expect_refused(const std::string& part, const std::function<void()>& call) {
   EXPECT_HAS(test::error_of(call), part);
+}
+
+/// The child finds nobody who reads its result, which is more than a pipe holds, and ends.
+TEST(Contention, AnErrorOfTheProgressLeavesNoProcessBehind) {
+  const Traffic traffic{.links = {{"wire", 50}},
+                        .lanes = {{.from = 0, .to = 1, .path = {0}, .bytes = 1e6, .steps = 20'000, .feeders = {}}}};
+  for (const auto disposition : {SIG_DFL, SIG_IGN}) {
+    const auto before = std::signal(SIGPIPE, disposition);  // the child inherits it
+    expect_refused("enough", [&] { run_engine(traffic, [](std::int64_t) { throw usage_error("test", "enough"); }); });
+    std::signal(SIGPIPE, before);
+    EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+    EXPECT_EQ(errno, ECHILD);
+  }
 }
 
 TEST(Contention, WhatIsNotSimulatedIsRefused) {

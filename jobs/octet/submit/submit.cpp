@@ -14,6 +14,7 @@
 #include "src/base/log.h"
 #include "src/cluster/environment/findings.h"
 #include "src/cluster/environment/job_environment.h"
+#include "src/cluster/machine/running_program.h"
 #include "src/cluster/slurm_job.h"
 #include "src/train/options/run_options.h"
 
@@ -99,6 +100,10 @@ std::string mark_of(const Submission& s, const SubmitOptions& o) {
 std::vector<std::string> submit_jobs(const Submission& s, const SubmitOptions& o) {
   std::vector<std::string> ids;
   for (std::int64_t link = 0; link < o.chain; ++link) {
+    const LastWords doubt(
+        fmt::format("octet submit was ended while sbatch was at work, which may have queued a job that is not noted: "
+                    "`squeue --me --name={}` shows it\n",
+                    s.job.name));
     std::vector<std::string> words = {"sbatch", "--parsable"};
     if (o.hold && link == 0) words.emplace_back("--hold");  // the others wait for it
     words.push_back(s.job.run_dir + "/job.sh");

@@ -8,20 +8,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <thread>
+#include <optional>
 
 #include "src/base/error.h"
 #include "src/base/files.h"
+#include "src/cluster/machine/running_program.h"
 
 namespace octet {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// How long a program that has ended is heard further where something that it started holds its output.
+constexpr std::chrono::milliseconds grace(500);
 
 struct Pipe {
   FileHandle read, write;
@@ -42,8 +47,9 @@ FileHandle readable(std::string_view text) {
   return file;
 }
 
-/// Starts the program in a process group of its own; -1 where there is none of that name.
-pid_t start(const std::vector<std::string>& command, int in, int out, int err) {
+/// Starts the program in a process group of its own, to which these signals do not come; -1 where there is none of that
+/// name.
+pid_t start(const std::vector<std::string>& command, int in, int out, int err, const sigset_t& blocked) {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&files);
@@ -51,8 +57,9 @@ pid_t start(const std::vector<std::string>& command, int in, int out, int err) {
   posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
   posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setsigmask(&attributes, &blocked);
 
   std::vector<char*> arguments;
   arguments.reserve(command.size() + 1);
@@ -80,29 +87,36 @@ int milliseconds_to(Clock::time_point deadline) {
   return static_cast<int>(std::max<std::int64_t>(left, 0));
 }
 
-/// Collects both streams until they end; false when the deadline passed before.
-bool collect(FileHandle& out, FileHandle& err, ProgramResult& result, Clock::time_point deadline) {
-  while (out || err) {
-    const int left = milliseconds_to(deadline);
-    if (left == 0) return false;
-    std::array<pollfd, 2> wanted{{{out ? out.get() : -1, POLLIN, 0}, {err ? err.get() : -1, POLLIN, 0}}};
-    if (poll(wanted.data(), wanted.size(), left) <= 0) continue;
-    if (wanted[0].revents != 0) drain(out, result.out);
-    if (wanted[1].revents != 0) drain(err, result.err);
-  }
-  return true;
+/// Waits so long, at most, for what one of the streams that are open has to say.
+void collect(FileHandle& out, FileHandle& err, ProgramResult& result, int milliseconds) {
+  std::array<pollfd, 2> wanted{{{out ? out.get() : -1, POLLIN, 0}, {err ? err.get() : -1, POLLIN, 0}}};
+  if (poll(wanted.data(), wanted.size(), milliseconds) <= 0) return;
+  if (wanted[0].revents != 0) drain(out, result.out);
+  if (wanted[1].revents != 0) drain(err, result.err);
 }
 
-/// The exit code, once the child has ended; -1 when it has not by the deadline.
-int wait_for(pid_t child, Clock::time_point deadline) {
-  for (;;) {
-    int status = 0;
-    const pid_t ended = waitpid(child, &status, WNOHANG);
-    if (ended == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    if (ended < 0 && errno != EINTR) return -1;
-    if (Clock::now() >= deadline) return -1;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+/// The exit code of a child that has ended, -1 where nobody knows it; nothing while the child runs.
+std::optional<int> ending_of(pid_t child) {
+  int status = 0;
+  const pid_t ended = waitpid(child, &status, WNOHANG);
+  if (ended == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (ended < 0 && errno != EINTR) return -1;
+  return std::nullopt;
+}
+
+/// Collects both streams until the child has ended and they too, but for a grace. The exit code; -1 when the child has
+/// not ended by the deadline.
+int follow(pid_t child, FileHandle& out, FileHandle& err, ProgramResult& result, Clock::time_point deadline) {
+  std::optional<int> code;
+  while (!code || out || err) {
+    const int left = milliseconds_to(deadline);
+    collect(out, err, result, std::min(left, out || err ? 100 : 1));  // when the time is over, what is there already
+    if (left == 0) break;
+    if (code) continue;
+    code = ending_of(child);
+    if (code) deadline = std::min(deadline, Clock::now() + grace);
   }
+  return code.value_or(-1);
 }
 
 }  // namespace
@@ -118,19 +132,24 @@ std::string ProgramResult::failure(const std::string& program) const {
 ProgramResult run_program(const std::vector<std::string>& command, double seconds, std::string_view input) {
   Pipe out = make_pipe(), err = make_pipe();
   const FileHandle in = readable(input);
-  const pid_t child = start(command, in.get(), out.write.get(), err.write.get());
+  HeldSignals held;  // one that came before the program is noted would leave it at work
+  const pid_t child = start(command, in.get(), out.write.get(), err.write.get(), held.before());
   ProgramResult result;
   if (child < 0) return result;
+  const RunningProgram running(child);
+  held.release();
   result.found = true;
   out.write = FileHandle();
   err.write = FileHandle();
   const auto deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  if (collect(out.read, err.read, result, deadline)) result.exit_code = wait_for(child, deadline);
+  result.exit_code = follow(child, out.read, err.read, result, deadline);
   if (result.exit_code < 0) {
     result.timed_out = true;
     kill(-child, SIGKILL);
-    result.exit_code = wait_for(child, Clock::now() + std::chrono::seconds(1));
+    out.read.reset();
+    err.read.reset();
+    result.exit_code = follow(child, out.read, err.read, result, Clock::now() + std::chrono::seconds(1));
   }
   return result;
 }

@@ -20,7 +20,9 @@ struct ProgramResult {
 
 /// Runs a program found on PATH with these arguments (the first is its name) and `input` as its standard input, and
 /// kills it with all that it started after `seconds`. One that cannot be killed, as in a driver that hangs, is left
-/// behind after a further second. Any thread. Internal error where the system refuses a pipe, a file or a process.
+/// behind after a further second. What a program that has ended leaves at work goes on, and is heard for half a second
+/// where it has the program's output. A program outlives this process but for end_programs_with_us()
+/// (running_program.h). Any thread. Internal error where the system refuses a pipe, a file or a process.
 ProgramResult run_program(const std::vector<std::string>& command, double seconds, std::string_view input = "");
 
 }  // namespace octet

@@ -1,6 +1,7 @@
 #include "src/tuning/contention/engine/engine_process.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -138,10 +139,13 @@ class Child {
 std::vector<double> run_engine(const Traffic& traffic, const std::function<void(std::int64_t)>& progress) {
   const std::string library = library_path();
   int ends[2];
-  if (pipe(ends) != 0) throw internal_error("tuning", "no pipe to the simulator: {}", std::strerror(errno));
+  if (pipe2(ends, O_CLOEXEC) != 0) throw internal_error("tuning", "no pipe to the simulator: {}", std::strerror(errno));
   FileHandle output(ends[1]);
   const pid_t id = fork();
-  if (id == 0) serve(output.get(), library, traffic);
+  if (id == 0) {
+    ::close(ends[0]);  // else it would be the reader itself and never find out that its parent has stopped reading
+    serve(output.get(), library, traffic);
+  }
   Child child(id);
   FileHandle input(ends[0]);  // closed before the child is waited for: one that still writes ends
   if (id < 0) throw internal_error("tuning", "no process for the simulator: {}", std::strerror(errno));
