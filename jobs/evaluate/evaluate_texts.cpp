@@ -50,7 +50,8 @@ using Data = std::shared_ptr<const TokenFile>;
 Data open_data(const Options& o, Communicator& hosts) {
   if (o.data.empty()) return nullptr;
   const auto as_it_is = [](const Error& error) { return error; };
-  return std::make_shared<TokenFile>(std::move(open_token_files({o.data}, as_it_is, hosts).front()));
+  return std::make_shared<TokenFile>(
+      std::move(open_token_files({o.data}, PairUse::documents, as_it_is, hosts).front()));
 }
 
 /// The tokenizer that the side file of the token file names must be the model's.

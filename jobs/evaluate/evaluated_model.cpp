@@ -8,6 +8,7 @@
 #include "src/base/options/yaml.h"
 #include "src/base/progress.h"
 #include "src/base/round_up.h"
+#include "src/evaluate/memory_needs.h"
 #include "src/train/options/checks.h"
 #include "src/train/options/sections.h"
 
@@ -100,9 +101,9 @@ LlamaSettings settings_of(const ModelSource& source, const ModelOptions& options
 std::unique_ptr<ForwardModel> load_model(const ModelSource& source, const LlamaSettings& settings,
                                          const ModelOptions& options, Mesh& mesh, Stream& stream, Communicator& hosts) {
   check(settings, options, stream.device());
+  expect_room(settings, mesh, stream.device(), hosts);
   auto model = std::make_unique<ForwardModel>(settings, mesh, stream);
-  load_weights(source, model->parameters(), model->master(), stream, hosts);
-  model->weights_written();
+  load_weights(source, *model, stream, hosts);
   return model;
 }
 

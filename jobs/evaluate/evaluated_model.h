@@ -23,7 +23,7 @@ std::int64_t window_of(const ModelSource& source, std::int64_t asked);
 /// How the model computes: all settings but those of memory.
 LlamaSettings settings_of(const ModelSource& source, const ModelOptions& options, Mesh& mesh);
 
-/// The model with its weights. Usage error where it cannot compute so. Collective; `hosts`: all ranks.
+/// The model with its weights. Usage error where it cannot compute so, or does not fit. Collective; `hosts`: all ranks.
 std::unique_ptr<ForwardModel> load_model(const ModelSource& source, const LlamaSettings& settings,
                                          const ModelOptions& options, Mesh& mesh, Stream& stream, Communicator& hosts);
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "src/base/error.h"
-#include "src/comm/reductions.h"
 #include "src/ops/cross_entropy.h"
 #include "src/ops/recipe.h"
 
@@ -26,32 +25,10 @@ FsdpOptions fsdp_options_of(const LlamaSettings& s) {
 
 ForwardModel::ForwardModel(LlamaSettings settings, Mesh& mesh, Stream& stream)
     : settings_(forward_alone(std::move(settings))),
-      mesh_(mesh),
       stream_(stream),
-      kernels_(kernels_of(stream)),
       exchange_(mesh.tp()),
       llama_(settings_, stream, exchange_, nullptr),
-      layout_(llama_.parameters(), mesh.fsdp().rank(), mesh.fsdp().size()),
-      master_(layout_, stream.device(), stream, Purpose::parameters),
-      scales_(llama_.parameters(), layout_, stream.device(), stream, llama_.scaling(), llama_.recipe().power_of_two()),
-      weights_(llama_.parameters(), master_, scales_, mesh.fsdp(), reductions::gathered_weight_amax(mesh), stream,
-               fsdp_options_of(settings_)) {}
-
-void ForwardModel::weights_written() {
-  scales_.measure(master_, kernels_);
-  scales_.update(reductions::weight_amax(mesh_), kernels_);
-  const std::vector<int> order = llama_.forward_units();
-  weights_.begin_pass(order);
-  bool masters_are_used = false;
-  for (const int unit : order) {
-    for (const Tensor& t : weights_.gather(unit)) masters_are_used |= t.dtype == DType::f32;
-    weights_.release(unit);
-  }
-  if (!masters_are_used) {
-    stream_.synchronize();
-    const ShardedBuffer gone = std::move(master_);
-  }
-}
+      weights_(llama_, mesh, stream, fsdp_options_of(settings_)) {}
 
 const std::int32_t* ForwardModel::upload(Buffer& to, const std::vector<std::int32_t>& values) {
   const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(std::int32_t));

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "src/comm/mesh.h"
+#include "src/evaluate/forward_weights.h"
 #include "src/evaluate/score_rows.h"
 #include "src/model/llama.h"
-#include "src/parallel/fsdp_weights.h"
 #include "src/parallel/tp_exchange.h"
 
 namespace octet {
@@ -19,12 +19,9 @@ class ForwardModel {
   ForwardModel(LlamaSettings settings, Mesh& mesh, Stream& stream);
 
   const ParameterList& parameters() const { return llama_.parameters(); }
-  /// This rank's pieces of the fp32 weights, to be written before weights_written().
-  const ShardedBuffer& master() const { return master_; }
-  Float8Scaling& scaling() { return llama_.scaling(); }
-  /// Makes what the model computes with from the masters; where that is something else, these are let go. Once.
-  /// Collective.
-  void weights_written();
+  /// Makes what the model computes with from the fp32 weights that `read` gives, unit by unit. Once, before the first
+  /// pass. Collective.
+  void load(const ForwardWeights::ReadMasters& read) { weights_.load(read); }
 
   std::int64_t row_tokens() const { return settings_.seq_len * settings_.micro_batch; }
   const LlamaSettings& settings() const { return settings_; }
@@ -42,15 +39,10 @@ class ForwardModel {
   SharedPrefixes upload_shared(const ScoreRow& row);
 
   LlamaSettings settings_;
-  Mesh& mesh_;
   Stream& stream_;
-  const KernelTable& kernels_;
   TpExchange exchange_;
   Llama llama_;
-  ShardLayout layout_;
-  ShardedBuffer master_;
-  WeightScales scales_;
-  FsdpWeights weights_;
+  ForwardWeights weights_;
   Buffer tokens_, begin_, starts_, spans_, origin_, behind_, targets_, stats_;
   DocumentList documents_on_host_;  ///< until the device has them
   std::vector<float> stats_on_host_;

@@ -5,16 +5,19 @@
 
 namespace octet {
 
-void load_weights(const ModelSource& source, const ParameterList& list, const ShardedBuffer& master, Stream& stream,
-                  Communicator& hosts) {
+void load_weights(const ModelSource& source, ForwardModel& model, Stream& stream, Communicator& hosts) {
   if (!source.hugging_face) {
-    load_masters(list, master, source.directory, source.manifest, stream, &hosts);
+    model.load([&](const ParameterList& unit, const ShardedBuffer& masters) {
+      load_masters(unit, masters, source.directory, source.manifest, stream, &hosts);
+    });
     return;
   }
   const checkpoint::HuggingFaceModel from =
       checkpoint::open_together(source.directory, "evaluate", source.directory, hosts);
   for (const std::string& name : from.ignored()) log::info("not needed: {}", name);
-  load_masters(list, master, from, stream, hosts);
+  model.load([&](const ParameterList& unit, const ShardedBuffer& masters) {
+    load_masters(unit, masters, from, stream, hosts);
+  });
 }
 
 }  // namespace octet

@@ -9,9 +9,9 @@
 #include "checkpoints/format/manifest.h"
 #include "src/comm/communicator.h"
 #include "src/data/tokenizer_identity.h"
+#include "src/evaluate/forward_model.h"
 #include "src/model/config.h"
 #include "src/ops/precision.h"
-#include "src/parallel/sharded_parameters.h"
 #include "src/tokenizer/tokenizer.h"
 
 namespace octet {
@@ -53,8 +53,7 @@ std::unique_ptr<Tokenizer> tokenizer_of(const ModelSource& source, const std::st
                                         bool control_tokens = false,
                                         const std::optional<TokenizerIdentity>& of_data = {});
 
-/// Writes this rank's pieces of the weights into `master`. Collective over `hosts`.
-void load_weights(const ModelSource& source, const ParameterList& list, const ShardedBuffer& master, Stream& stream,
-                  Communicator& hosts);
+/// Reads the weights into the model: each rank its pieces, each byte once. Collective over `hosts`.
+void load_weights(const ModelSource& source, ForwardModel& model, Stream& stream, Communicator& hosts);
 
 }  // namespace octet

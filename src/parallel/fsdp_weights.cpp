@@ -27,7 +27,9 @@ FsdpWeights::FsdpWeights(const ParameterList& list, const ShardedBuffer& master,
   if (exchanges(shard_group.size(), options) && shard_group.size() == 1) {
     staging_ = Buffer(stream.device(), layout_.largest_unit(), Purpose::gathered);
   }
-  for (Unit& unit : units_) unit.ready = stream.device().make_event();
+  for (Unit& unit : units_) {
+    if (overlaps()) unit.ready = stream.device().make_event();
+  }
 }
 
 std::span<const Tensor> FsdpWeights::gather(int unit) {

@@ -54,7 +54,7 @@ class FsdpWeights final : public WeightProvider {
     Buffer buffer;
     Buffer high;  ///< bf16 forms of fp8 weights that are cast after the gather
     std::vector<Tensor> tensors;
-    std::unique_ptr<Event> ready;    ///< the end of the gather, on its stream
+    std::unique_ptr<Event> ready;    ///< the end of the gather, on its stream, where that is another one
     Buffer transposed_buffer;        ///< stays: the same addresses in every step
     std::vector<Tensor> transposed;  ///< empty: not made of these weights
   };

@@ -7,9 +7,11 @@
 
 #include "src/comm/host_exchange.h"
 #include "src/comm/look_together.h"
+#include "src/train/start/open_token_files.h"
 #include "src/train/step/run_settings.h"
 #include "src/train/step/step_works.h"
 #include "tests/equivalence/trainer_test.h"
+#include "tests/support/error_of.h"
 #include "tests/support/expect_has.h"
 #include "tests/support/unlisted_folder.h"
 
@@ -95,6 +97,26 @@ TEST_F(OpenData, EachPairIsOpenedByOneRank) {
   EXPECT_EQ(mapped_indexes(), mapped);
   world_->all_reduce(&mapped, 1, DType::i32, ReduceOp::sum);
   EXPECT_EQ(mapped, pairs);
+}
+
+/// The host with the lowest limit counts: here that of the last rank.
+TEST_F(OpenData, MorePairsThanAProcessCanMapAreOneErrorOfAllRanks) {
+  const auto as_it_is = [](const Error& error) { return error; };
+  const std::vector<std::string> paths{(folder_ / "x").string()};
+  const auto opened = [&](PairUse use, std::int32_t mappings) {
+    const bool last = world_->rank() == world_->size() - 1;
+    return open_token_files(paths, use, as_it_is, *world_, last ? 8192 + mappings : 1 << 20);
+  };
+  const std::string text = test::error_of([&] { opened(PairUse::documents, 2 * parts - 1); });
+  EXPECT_HAS(text, "[data] 5 pairs of token files take 10 memory mappings");
+  EXPECT_HAS(text, "a process may have 9 beside 8192");
+  EXPECT_HAS(text, "vm.max_map_count 8201");
+  EXPECT_HAS(text, "sysctl -w vm.max_map_count=8202");
+  EXPECT_EQ(mapped_indexes(), 0);
+  EXPECT_EQ(opened(PairUse::documents, 2 * parts).size(), 1u);
+  const int validated = (parts + world_->size() - 1) / world_->size();
+  EXPECT_EQ(opened(PairUse::tokens, parts + validated).size(), 1u);
+  EXPECT_HAS(test::error_of([&] { opened(PairUse::tokens, parts + validated - 1); }), "5 pairs");
 }
 
 TEST_F(OpenData, ADamagedIndexIsOneErrorOfAllRanksThatNamesTheFile) {

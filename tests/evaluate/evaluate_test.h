@@ -36,8 +36,7 @@ class LoadedModel {
                 .tp = {mesh_.tp().rank(), options.tp}},
                mesh_, *stream_),
         scorer_(model_, source_.window, mesh_, *hosts_) {
-    load_weights(source_, model_.parameters(), model_.master(), *stream_, *hosts_);
-    model_.weights_written();
+    load_weights(source_, model_, *stream_, *hosts_);
   }
 
   Scorer& scorer() { return scorer_; }

@@ -48,8 +48,7 @@ class GeneratingModel {
                 .tp = {mesh_.tp().rank(), options.tp},
                 .cache_rows = rows},
                mesh_, *stream_) {
-    load_weights(source_, model_.parameters(), model_.master(), *stream_, *hosts_);
-    model_.weights_written();
+    load_weights(source_, model_, *stream_, *hosts_);
   }
 
   Generator generator() { return {model_, mesh_, *stream_}; }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <string>
+#include <tuple>
 
 #include "src/base/error.h"
 #include "src/parallel/pipeline/pipeline_check.h"
@@ -137,6 +139,31 @@ TEST(PipelineSteps, FewLandings) {
     const int wait = s.order == interleaved ? group_size(s) - s.ranks : 0;
     for (int r = 0; r < s.ranks; ++r) EXPECT_LE(steps.landings(r), 2 + wait) << name(s);
   });
+}
+
+/// As of 405B: every pass is found among its rank's, of which there are thousands.
+TEST(PipelineSteps, OfALargeShapeSendBehindAPassAndReceiveBeforeIt) {
+  const PipelineShape shape{interleaved, 16, 8, 512};
+  const auto passes_a_rank = static_cast<std::size_t>(2 * shape.chunks * shape.micro_batches);
+  int sent = 0, received = 0;
+  for (const auto& of_rank : make_steps(shape).ranks) {
+    std::set<std::tuple<PassKind, int, int>> done;
+    for (const PipelineStep& step : of_rank) {
+      const std::tuple work(step.pass.kind, step.pass.micro_batch, step.pass.chunk);
+      if (step.kind == PipelineStep::Kind::pass) {
+        ASSERT_TRUE(done.insert(work).second) << text_of(step.pass, shape.chunks);
+      } else if (step.kind == PipelineStep::Kind::send) {
+        ASSERT_TRUE(done.contains(work)) << text_of(step.pass, shape.chunks);
+        ++sent;
+      } else {
+        ASSERT_FALSE(done.contains(work)) << text_of(step.pass, shape.chunks);
+        ++received;
+      }
+    }
+    EXPECT_EQ(done.size(), passes_a_rank);
+  }
+  EXPECT_EQ(sent, 2 * (shape.stages() - 1) * shape.micro_batches);
+  EXPECT_EQ(received, sent);
 }
 
 // --- what the checker finds

@@ -102,6 +102,8 @@ TEST(Schema, WrongFiles) {
       {base + "train: {steps: many}\n", {":3: train.steps = \"many\"", "decimal integer"}},
       {base + "train: {global_batch: 9, micro_batch: 2}\n",
        {":3: train.global_batch = 9", "multiple", "micro_batch = 2"}},
+      {base + "train: {seq_len: 65536, global_batch: 32768, micro_batch: 32768}\n",
+       {":3: train.micro_batch = 32768", "train.seq_len = 65536", "2147483648 tokens", "at most 2147483647"}},
       {base + "train: {validate_every: 5}\n"
               "optimizer: {lr: -1}\n",
        {":4: optimizer.lr = -1", ">= 0"}},

@@ -37,22 +37,45 @@ struct TimedStep {
   auto order() const { return std::tuple(before, time, stage, step.pass.micro_batch); }
 };
 
+/// Where each pass stands among those of its rank. Shapes of large runs have hundreds of thousands of passes, so that
+/// none is looked for in a list.
+class PassPlaces {
+ public:
+  PassPlaces(const PipelineShape& shape, const PipelinePasses& passes) : shape_(shape), places_(passes.size()) {
+    for (std::size_t r = 0; r < passes.size(); ++r) {
+      places_[r].resize(names_of(PassKind{}).size() * index(shape.chunks) * index(shape.micro_batches));
+      for (std::size_t i = 0; i < passes[r].size(); ++i) places_[r].at(key(passes[r][i])) = i;
+    }
+  }
+  std::size_t of(int rank, const Pass& pass) const { return places_[index(rank)].at(key(pass)); }
+
+ private:
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+  std::size_t key(const Pass& p) const {
+    return (index(static_cast<int>(p.kind)) * index(shape_.chunks) + index(p.chunk)) * index(shape_.micro_batches) +
+           index(p.micro_batch);
+  }
+
+  const PipelineShape& shape_;
+  std::vector<std::vector<std::size_t>> places_;  ///< [rank][kind, chunk, micro-batch]
+};
+
 /// The transfers of all ranks, [rank]: for each pass whose input comes from another rank a send there and a receive
 /// here.
 std::vector<std::vector<TimedStep>> transfers_of(const PipelineShape& shape, const PipelinePasses& passes,
                                                  const PipelineTimes& times) {
+  const PassPlaces places(shape, passes);
   std::vector<std::vector<TimedStep>> all(passes.size());
   for (std::size_t r = 0; r < passes.size(); ++r) {
     for (const Pass& pass : passes[r]) {
       const auto producer = producer_of(shape, static_cast<int>(r), pass);
       if (!producer || producer->rank == static_cast<int>(r)) continue;
       const auto from = static_cast<std::size_t>(producer->rank);
-      const auto made = static_cast<std::size_t>(std::find(passes[from].begin(), passes[from].end(), producer->pass) -
-                                                 passes[from].begin());
+      const std::size_t made = places.of(producer->rank, producer->pass);
       const double time = times.spans[from][made].end;
       const int stage = shape.stage(producer->rank, producer->pass.chunk);
       const auto& spans = times.spans[r];
-      const auto during = std::find_if(spans.begin(), spans.end(), [&](const PassSpan& s) { return s.end > time; });
+      const auto during = std::ranges::upper_bound(spans, time, {}, &PassSpan::end);  // the first that ends later
       using Kind = PipelineStep::Kind;
       all[from].push_back(
           {time, stage, {.kind = Kind::send, .pass = producer->pass, .peer = static_cast<int>(r)}, made + 1});

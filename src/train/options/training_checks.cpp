@@ -55,6 +55,13 @@ void check_batch(const RunConfig& c, const Origins& at) {
     throw refuse(at, "train.global_batch", c.train.global_batch, "expected a multiple of train.micro_batch = {}",
                  c.train.micro_batch);
   }
+  // Kernels count the positions of a micro-batch in 32 bits. Both factors are below 2^31.
+  constexpr std::int64_t most_tokens = (std::int64_t{1} << 31) - 1;
+  if (const std::int64_t tokens = c.train.micro_batch * c.train.seq_len; tokens > most_tokens) {
+    throw refuse(at, "train.micro_batch", c.train.micro_batch,
+                 "with train.seq_len = {} that is {} tokens, expected at most {} in a micro-batch", c.train.seq_len,
+                 tokens, most_tokens);
+  }
   if (c.train.validate_every > 0 && c.data.validation_fraction == 0) {
     throw refuse(at, "train.validate_every", c.train.validate_every,
                  "there is nothing to validate on with data.validation_fraction = 0");

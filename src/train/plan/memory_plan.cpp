@@ -41,7 +41,7 @@ std::string memory_table(const MemoryPlan& plan, const MemoryLedger* measured) {
     table += fmt::format("  {:<17} {:>12}\n", name, mebibytes(planned));
   };
   if (plan.nccl > 0) beside("NCCL, estimated", plan.nccl);
-  beside("host, checkpoints", plan.host);
+  if (plan.host > 0) beside("host, checkpoints", plan.host);
   return table;
 }
 

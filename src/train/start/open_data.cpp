@@ -13,7 +13,8 @@ std::unique_ptr<Sampler> open_data(const RunConfig& config, Communicator& hosts)
   std::vector<std::string> paths;
   for (const DataSource& source : data.train) paths.push_back(source.path);
   const auto error_of = [&](const Error& error) { return error_of_data_train(error, data.origin); };
-  return std::make_unique<Sampler>(data.train, open_token_files(paths, error_of, hosts), sampler_config(config));
+  const PairUse use = data.document_mask ? PairUse::documents : PairUse::tokens;
+  return std::make_unique<Sampler>(data.train, open_token_files(paths, use, error_of, hosts), sampler_config(config));
 }
 
 }  // namespace octet

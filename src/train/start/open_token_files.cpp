@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -96,6 +98,24 @@ std::vector<std::string> flat(const Prefixes& prefixes) {
   return all;
 }
 
+/// Files are mapped late and stay so: what a run would be refused hours later is refused before anything is opened.
+/// Every pair's .bin file is mapped by each rank, and its .idx file where documents are read, or to validate it.
+void expect_mappable(std::size_t pairs, PairUse use, std::int32_t limit, const ErrorOfData& error_of,
+                     Communicator& hosts) {
+  constexpr std::int64_t of_others = 8192;  // libraries, threads and memory of the process
+  const auto bins = static_cast<std::int64_t>(pairs), ranks = static_cast<std::int64_t>(hosts.size());
+  const std::int64_t indexes = use == PairUse::documents ? bins : (bins + ranks - 1) / ranks;
+  const std::int64_t lowest = -std::int64_t{largest(-limit, hosts)};
+  if (bins + indexes <= lowest - of_others) return;
+  const Error refused = usage_error("data",
+                                    "{} pairs of token files take {} memory mappings, and a process may have {} beside "
+                                    "{} for all else (vm.max_map_count {}); expected fewer parts (octet prepare --part "
+                                    "k/N), or a larger limit on each node: sysctl -w vm.max_map_count={}",
+                                    bins, bins + indexes, std::max<std::int64_t>(lowest - of_others, 0), of_others,
+                                    lowest, bins + indexes + of_others);
+  throw error_of(Error(refused.code(), refused.what(), true));
+}
+
 void expect_same_data(const std::vector<std::string>& prefixes, Communicator& hosts) {
   std::vector<std::string> paths;
   for (const std::string& prefix : prefixes) {
@@ -177,10 +197,18 @@ std::vector<TokenPair> validate_together(const std::vector<std::string>& prefixe
 
 }  // namespace
 
-std::vector<TokenFile> open_token_files(const std::vector<std::string>& paths, const ErrorOfData& error_of,
-                                        Communicator& hosts) {
+std::int32_t mapping_limit() {
+  constexpr std::int32_t none = std::numeric_limits<std::int32_t>::max();
+  std::int64_t limit = 0;
+  if (!(std::ifstream("/proc/sys/vm/max_map_count") >> limit)) return none;
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(limit, 0, none));
+}
+
+std::vector<TokenFile> open_token_files(const std::vector<std::string>& paths, PairUse use, const ErrorOfData& error_of,
+                                        Communicator& hosts, std::int32_t limit) {
   const Prefixes prefixes = list_together(paths, error_of, hosts);
   const std::vector<std::string> all = flat(prefixes);
+  expect_mappable(all.size(), use, limit, error_of, hosts);
   expect_same_data(all, hosts);
   std::vector<TokenPair> pairs = validate_together(all, error_of, hosts);
   auto next = pairs.begin();

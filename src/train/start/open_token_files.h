@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -17,10 +18,17 @@ namespace octet {
 /// An error of token data as whoever asked for them puts it: with the option that names them.
 using ErrorOfData = std::function<Error(const Error&)>;
 
-/// A token file for each path. All ranks throw the same usage error for files that are missing or damaged, put by
-/// `error_of`; as files::read_together where a host does not see, or cannot read, what others do. Collective over the
-/// hosts, main thread.
-std::vector<TokenFile> open_token_files(const std::vector<std::string>& paths, const ErrorOfData& error_of,
-                                        Communicator& hosts);
+/// What of a pair is read beside its tokens, when it has been validated.
+enum class PairUse : std::uint8_t { tokens, documents };
+
+/// The most mappings of files and memory that a process of this machine may have (vm.max_map_count); INT32_MAX where
+/// that cannot be read.
+std::int32_t mapping_limit();
+
+/// A token file for each path. All ranks throw the same usage error for files that are missing or damaged, and for more
+/// of them than can be mapped on the host with the lowest `limit`, put by `error_of`; as files::read_together where a
+/// host does not see, or cannot read, what others do. Collective over the hosts, main thread.
+std::vector<TokenFile> open_token_files(const std::vector<std::string>& paths, PairUse use, const ErrorOfData& error_of,
+                                        Communicator& hosts, std::int32_t limit = mapping_limit());
 
 }  // namespace octet
