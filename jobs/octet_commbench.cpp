@@ -11,7 +11,6 @@
 
 #include "jobs/commbench/bench_context.h"
 #include "jobs/rank_main.h"
-#include "jobs/ranks/nccl_tuner.h"
 #include "jobs/ranks/rank_binding.h"
 #include "jobs/ranks/same_lines.h"
 #include "jobs/ranks/world.h"
@@ -79,9 +78,9 @@ int measure_all(const Options& given, MpiRuntime& mpi, int argc, char** argv) {
   const CpuConfig cpu = options.run ? options.run->config.cpu : CpuConfig();
   const Binding binding = bind_rank(cpu, options.device, options.nccl, mpi, *hosts);
   set_up_cpu(cpu, binding.ranks_on_same_cores);
-  Device& device = open_device(options.device, mpi, options.nccl);
+  Device& device = open_device(options.device, mpi, *hosts, options.nccl);
   const auto stream = device.make_stream();
-  if (device.type() == DeviceType::cuda) set_up_nccl_tuner(options.nccl, *hosts, mpi.node());
+  set_up_nccl(device, mpi, *hosts, options.nccl);
   Mesh mesh(make_world(*stream, *hosts, options.nccl), mesh_shape(options, mpi.size()));
   const auto plain = options.compare_mpi ? make_plain_mpi_communicator(*stream, "plain MPI") : nullptr;
 

@@ -10,7 +10,6 @@
 #include "jobs/evaluate/evaluate_texts.h"
 #include "jobs/evaluate/generate.h"
 #include "jobs/rank_main.h"
-#include "jobs/ranks/nccl_tuner.h"
 #include "jobs/ranks/rank_binding.h"
 #include "jobs/ranks/same_lines.h"
 #include "jobs/ranks/world.h"
@@ -51,9 +50,9 @@ int evaluate(const Options& options, const std::string& words, MpiRuntime& mpi) 
   const NcclSettings nccl;
   const Binding binding = bind_rank(options.cpu, options.models.device, nccl, mpi, *hosts);
   log::info("{}", set_up_cpu(options.cpu, binding.ranks_on_same_cores));
-  Device& device = open_device(options.models.device, mpi, nccl);
+  Device& device = open_device(options.models.device, mpi, *hosts, nccl);
   const auto stream = device.make_stream();
-  if (device.type() == DeviceType::cuda) set_up_nccl_tuner(nccl, *hosts, mpi.node());
+  set_up_nccl(device, mpi, *hosts, nccl);
   Mesh mesh(make_world(*stream, *hosts, nccl), shape);
   const Ranks ranks{.mesh = mesh, .stream = *stream, .hosts = *hosts};
   if (options.generates) {

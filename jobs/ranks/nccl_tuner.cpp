@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "jobs/ranks/differences.h"
+#include "jobs/ranks/gpu_together.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/installation.h"
@@ -128,7 +129,11 @@ void set_up_nccl_tuner(const NcclSettings& settings, Communicator& hosts, const 
   set_tuner_environment(settings, beside_programs("lib"));
   const TunerState state = tuner_state();
   require_same_tuner(hosts, node, state);
-  if (hosts.size() > 1) require_same_nccl(hosts, node, nccl_version());
+  if (hosts.size() > 1) {
+    std::string version;
+    use_gpu_together(hosts, [&] { version = nccl_version(); });
+    require_same_nccl(hosts, node, version);
+  }
   export_tuning_hash(state);
   if (!variable(file_variable).empty()) log::info("NCCL is tuned by {}", state.text);
 }

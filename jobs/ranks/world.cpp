@@ -1,18 +1,32 @@
 #include "jobs/ranks/world.h"
 
+#include "jobs/ranks/gpu_together.h"
+#include "jobs/ranks/nccl_tuner.h"
+#include "jobs/ranks/nvls.h"
 #include "src/base/log.h"
 #include "src/comm/nccl_communicator.h"
 #include "src/comm/nccl_settings.h"
 
 namespace octet {
 
-Device& open_device(DeviceType device, const MpiRuntime& mpi, const NcclSettings& settings) {
+Device& open_device(DeviceType device, const MpiRuntime& mpi, Communicator& hosts, const NcclSettings& settings) {
   if (settings.ranks_per_gpu > 1 && mpi.rank() == 0) {
     log::warning("nccl.ranks_per_gpu = {}: ranks share GPUs, for tests alone", settings.ranks_per_gpu);
   }
   separate_ranks(mpi.node(), mpi.local_rank(), settings.ranks_per_gpu);
-  return device == DeviceType::cuda ? cuda_device(mpi.local_rank() / static_cast<int>(settings.ranks_per_gpu))
-                                    : cpu_device();
+  if (device == DeviceType::cpu) return cpu_device();
+  Device* opened = nullptr;
+  use_gpu_together(hosts, [&] { opened = &cuda_device(mpi.local_rank() / static_cast<int>(settings.ranks_per_gpu)); });
+  return *opened;
+}
+
+void set_up_nccl(const Device& device, const MpiRuntime& mpi, Communicator& hosts, const NcclSettings& settings) {
+  if (device.type() == DeviceType::cpu) return;
+  choose_nvls({.multicast = device.has_multicast(),
+               .compute_capability = device.compute_capability(),
+               .local_size = mpi.local_size()},
+              hosts);
+  set_up_nccl_tuner(settings, hosts, mpi.node());
 }
 
 std::unique_ptr<Communicator> make_world(Stream& stream, Communicator& hosts, const NcclSettings& settings) {

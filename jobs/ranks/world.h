@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "src/comm/communicator.h"
 #include "src/comm/mpi/mpi_runtime.h"
@@ -10,8 +9,13 @@
 namespace octet {
 
 /// `device`: cpu, or cuda, of which the node's ranks take one after the other, `ranks_per_gpu` of them each. Ranks that
-/// share one are told apart for NCCL (separate_ranks), with a warning: this comes before all that may load it.
-Device& open_device(DeviceType device, const MpiRuntime& mpi, const NcclSettings& settings);
+/// share one are told apart for NCCL (separate_ranks), with a warning: this comes before all that may load it. A GPU
+/// that does not start ends all ranks as use_gpu_together (gpu_together.h) does. Collective.
+Device& open_device(DeviceType device, const MpiRuntime& mpi, Communicator& hosts, const NcclSettings& settings);
+
+/// What NCCL reads from the environment, before it makes its first communicator: whether it takes NVLink SHARP
+/// (nvls.h), and by what it is tuned (nccl_tuner.h). Collective, and nothing where the device is the CPU.
+void set_up_nccl(const Device& device, const MpiRuntime& mpi, Communicator& hosts, const NcclSettings& settings);
 
 /// All ranks for work on that stream: MPI between CPUs, NCCL between GPUs, `hosts` (MPI) introducing them to each
 /// other. Collective.

@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
+#include "jobs/ranks/gpu_together.h"
 #include "jobs/ranks/library_versions.h"
-#include "jobs/ranks/nccl_tuner.h"
 #include "jobs/ranks/rank_binding.h"
 #include "jobs/ranks/world.h"
 #include "jobs/train/resuming_command.h"
@@ -60,7 +60,7 @@ void warn_of_pxn(const RunConfig& config, const MpiRuntime& mpi) {
 void set_up(RankMachine& machine, const CommandLine& command, const RunConfig& config, const MpiRuntime& mpi,
             Communicator& hosts) {
   check_plan_file(config, command.origins);
-  Device& device = open_device(config.device, mpi, config.nccl);
+  Device& device = open_device(config.device, mpi, hosts, config.nccl);
   // Earlier builds wrote it into every run's config.yaml, so that it is no error.
   const bool serves = config.device == DeviceType::cuda && config.data.document_mask;
   if (hosts.rank() == 0 && !serves && config.cuda.document_attention == DocumentAttention::own) {
@@ -74,10 +74,12 @@ void set_up(RankMachine& machine, const CommandLine& command, const RunConfig& c
   machine.stream = device.make_stream();
   // Before what times itself in it: communicators and the model.
   if (config.train.profile != "off") machine.timeline = std::make_unique<Timeline>(*machine.stream);
-  if (device.type() == DeviceType::cuda) {
-    if (hosts.size() > 1) warn_of_other_libraries(hosts, mpi.node(), library_versions(*machine.stream));
-    set_up_nccl_tuner(config.nccl, hosts, mpi.node());
+  if (device.type() == DeviceType::cuda && hosts.size() > 1) {
+    std::string versions;
+    use_gpu_together(hosts, [&] { versions = library_versions(*machine.stream); });
+    warn_of_other_libraries(hosts, mpi.node(), versions);
   }
+  set_up_nccl(device, mpi, hosts, config.nccl);
   machine.mesh.emplace(
       make_traced(make_world(*machine.stream, hosts, config.nccl), machine.traces(config).communication,
                   config.train.slow_rank_every > 0 ? &machine.waits : nullptr),

@@ -50,10 +50,13 @@ std::string as_file_name(const std::string& path) {
   return out;
 }
 
-/// The largest number of nodes that divides the job and fits a block: --segment must divide.
-std::int64_t segment(std::int64_t nodes, std::int64_t block) {
+/// The largest number of nodes that divides the job, as --segment must, fits a block, and with which the job needs no
+/// more blocks than without; 1 where there is none, or a cluster of `all` nodes (0: unknown) has too few such blocks.
+std::int64_t segment(std::int64_t nodes, std::int64_t block, std::int64_t all) {
+  const std::int64_t blocks = ceil_div(nodes, block);
+  if (all > 0 && blocks > all / block) return 1;
   std::int64_t size = std::min(nodes, block);
-  while (nodes % size != 0) --size;
+  while (nodes % size != 0 || ceil_div(nodes / size, block / size) > blocks) --size;
   return size;
 }
 
@@ -67,9 +70,10 @@ void add_placement(const JobScript& job, Lines& out) {
     out.sbatch(fmt::format("--switches={}{}", leaves, wait),
                fmt::format("as few leaves of {} nodes as hold the job{}", s.leaf_nodes,
                            wait.empty() ? "" : fmt::format(", waited for {} minutes", s.switch_wait_minutes)));
-  } else if (s.topology == TopologyKind::block && has(job.slurm, SlurmFeature::segment) &&
-             segment(nodes, s.leaf_nodes) > 1) {
-    out.sbatch(fmt::format("--segment={}", segment(nodes, s.leaf_nodes)),
+  } else if (s.topology == TopologyKind::block && has(job.slurm, SlurmFeature::segment)) {
+    const std::int64_t size = segment(nodes, s.leaf_nodes, job.profile.nodes.count);
+    if (size == 1) return;
+    out.sbatch(fmt::format("--segment={}", size),
                fmt::format("nodes that stay together in a block of {}", s.leaf_nodes));
   }
 }

@@ -97,9 +97,10 @@ A key whose default is "required" must be there; `environment.variables[].reason
 `environment.variables`. What is missing is told all at once. Unknown and repeated keys, wrong types and impossible
 combinations are errors.
 
-From the fabric and the cards come the environment variables of NCCL, UCX and HDF5 that such a cluster needs, each with its
-reason in the job script; a value under `environment.variables` wins over a generated one of that name, and `unset: true` there
-leaves it out. A network that comes with a plugin of NCCL needs that: [tuning/custom.md](tuning/custom.md) says what to write.
+From the fabric, the cards and the container come the environment variables of NCCL, UCX, enroot and HDF5 that such a cluster
+needs, each with its reason in the job script; a value under `environment.variables` wins over a generated one of that name, and
+`unset: true` there leaves it out. A network that comes with a plugin of NCCL needs that:
+[tuning/custom.md](tuning/custom.md) says what to write.
 
 ## At the top of the file
 )" + markdown(schema);

@@ -45,7 +45,9 @@ void declare_hardware(Schema& schema, ClusterProfile& p) {
           "of "
           "a storage network.");
   schema.add("frontend", p.nics.frontend)
-      .help("Interface of the ordinary network, which NCCL's bootstrap and MPI use. Empty: they choose.");
+      .help(
+          "Interface of the ordinary network, which NCCL's bootstrap and MPI use; of several with commas, those that a "
+          "node has. Empty: they choose, and MPI may choose a bridge of containers.");
   schema.add("traffic_class", p.nics.traffic_class)
       .between(-1, 255)
       .help(
@@ -113,7 +115,9 @@ void declare_slurm(Schema& schema, SlurmProfile& s) {
   schema.add("leaf_nodes", s.leaf_nodes)
       .unit("nodes")
       .between(0, most_nodes)
-      .help("Nodes below one leaf switch, or of a block. 0: unknown, and the job asks for no number of leaves.");
+      .help(
+          "Nodes below one leaf switch; with block the base of Slurm's BlockSizes, which is at most the smallest block "
+          "(scontrol show topology). 0: unknown, and the job asks for no number of leaves.");
   schema.add("switch_wait_minutes", s.switch_wait_minutes)
       .unit("minutes")
       .between(0, 100000)
@@ -191,7 +195,7 @@ void declare_software(Schema& schema, ClusterProfile& p) {
   schema.add("programs", c.programs).help("Folder of octet and octet-train in it. Empty: they are on its PATH.");
   schema.add("options", c.options)
       .help(
-          "Further words of apptainer exec ([--cleanenv]), or options of pyxis ([--container-writable]). --nv is there "
+          "Further words of apptainer exec ([--sharens]), or options of pyxis ([--container-writable]). --nv is there "
           "where nodes have GPUs.");
 
   schema.section("environment", "Environment variables of the job.");

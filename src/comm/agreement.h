@@ -28,4 +28,11 @@ void agree(std::string_view room, const std::string& what, const std::optional<F
 /// agree(room, what, failure_of(work)).
 void together(std::string_view room, const std::string& what, Communicator& world, const std::function<void()>& work);
 
+/// For work that tells whether a host is fit for the run, and calls nothing collective. A host fails when one of its
+/// ranks does. Where at most half of them do, all ranks throw the same error with code 76 (unhealthy): "[ROOM] leave
+/// out hosts A,B: N of M host(s) WHAT: rank R on HOST: TEXT" (src/base/hosts.h), R the lowest rank that failed. Where
+/// more do, they are not at fault: all throw "[ROOM] rank R on HOST: TEXT", with the code of what that rank threw.
+void together_by_host(std::string_view room, const std::string& what, Communicator& world,
+                      const std::function<void()>& work);
+
 }  // namespace octet

@@ -29,6 +29,13 @@ int allocate(int file, std::int64_t bytes) {
   return 0;
 }
 
+/// What helps against an error that says too little.
+const char* hint_for(int error) {
+  if (error != EACCES) return "";
+  return "; between user namespaces the kernel refuses it, and apptainer makes one a rank: container.options: "
+         "[--sharens] gives a node's ranks one, and checkpoint.writers_per_node: all shares nothing";
+}
+
 }  // namespace
 
 void SharedMemory::Unmap::operator()(char* memory) const noexcept {
@@ -106,9 +113,10 @@ void SharedMemory::share(std::int64_t bytes) {
   gathered_ = Buffer();
   const auto failed = std::ranges::find_if(errors_, [](int e) { return e != 0; });
   if (failed == errors_.end()) return;
-  throw internal_error("comm", "rank {} of group {} cannot share {} bytes of memory with the others of its node: {}",
+  throw internal_error("comm", "rank {} of group {} cannot share {} bytes of memory with the others of its node: {}{}",
                        failed - errors_.begin(), node_->name(),
-                       offers_[static_cast<std::size_t>(failed - errors_.begin())].bytes, std::strerror(*failed));
+                       offers_[static_cast<std::size_t>(failed - errors_.begin())].bytes, std::strerror(*failed),
+                       hint_for(*failed));
 }
 
 }  // namespace octet

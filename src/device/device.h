@@ -76,6 +76,8 @@ class Device : public MemorySource {
   virtual int compute_capability() const { return 0; }
   /// Of a GPU, and of a dry device that was told so; 0 for others.
   virtual int multiprocessors() const { return 0; }
+  /// Says whether NVSwitches can write to this and other GPUs at once, as NVLink SHARP does, and the driver offers it.
+  virtual bool has_multicast() const { return false; }
   /// Total bytes of memory; for the CPU what the machine (or its cgroup) has.
   virtual std::int64_t memory_bytes() const = 0;
   /// The part of these that buffers can have: without what CUDA, its libraries and other processes hold when it is

@@ -114,5 +114,49 @@ TEST(Doctor, CardsAboveTheProfilesRateAreAWarning) {
   EXPECT_TRUE(node.check("hca.rate", &profile).starts_with("ok: "));
 }
 
+TEST(Doctor, TheFrontendIsAnInterfaceThatIsUp) {
+  const char* check = "net.frontend";
+  ClusterProfile profile = expected_node();
+  EXPECT_EQ(Changed().check(check, nullptr), "");
+  EXPECT_EQ(Changed().check(check, &profile), "ok: eth0\n");
+  Changed node;
+  node.without("sys/class/net/eth0")
+      .with("sys/class/net/bond0.12/operstate", "up\n")
+      .with("sys/class/net/ib0/operstate", "down\n")
+      .with("sys/class/net/bonding_masters", "bond0\n");
+  EXPECT_EQ(node.check(check, &profile), "bad: no eth0; this node has bond0.12, ib0, lo\n");
+  const auto with = [&](const char* frontend) {
+    profile.nics.frontend = frontend;
+    return node.check(check, &profile);
+  };
+  EXPECT_EQ(with("ib0"), "bad: ib0 is down; this node has bond0.12, ib0, lo\n");
+  EXPECT_EQ(with("eth0,ib0"), "bad: no eth0, ib0 is down; this node has bond0.12, ib0, lo\n");
+  EXPECT_EQ(with("eth0,bond0.12"), "warning: no eth0; this node has bond0.12, ib0, lo\n");
+  EXPECT_EQ(with("lo"), "ok: lo\n");  // whose driver does not say that it is up
+  profile.environment.variables = {{"NCCL_SOCKET_IFNAME", "=bond0.12", "ours"},
+                                   {"UCX_NET_DEVICES", "bond0.12", "ours"}};
+  EXPECT_EQ(with("eth0"), "") << "the job does not use it";
+  profile.environment.variables.clear();
+  EXPECT_EQ(Changed().without("sys/class/net").check(check, &profile), "not present: no interface in /sys/class/net\n");
+}
+
+TEST(Doctor, WithoutAFrontendABridgeThatIsUpIsAWarning) {
+  const char* check = "net.frontend";
+  ClusterProfile efa = read_profile("aws-p5-efa"), local = read_profile("local");
+  const std::string docker = "sys/class/net/docker0/";
+  Changed node;
+  EXPECT_EQ(node.check(check, &efa), "ok: not named, and no bridge is up\n");
+  node.with(docker + "bridge/bridge_id", "8000.024201020304\n").with(docker + "operstate", "down\n");
+  EXPECT_EQ(node.check(check, &efa), "ok: not named, and no bridge is up\n");
+  node.with(docker + "operstate", "up\n");
+  EXPECT_EQ(node.check(check, &efa), "warning: bridges are up: docker0\n");
+  EXPECT_EQ(node.check(check, &local), "") << "all nodes are one machine";
+  efa.environment.variables.push_back({"UCX_NET_DEVICES", "eth0", "ours"});
+  EXPECT_EQ(node.check(check, &efa), "");
+  efa.environment.variables.pop_back();
+  efa.nics.frontend = "eth0";
+  EXPECT_EQ(node.check(check, &efa), "ok: eth0\n");
+}
+
 }  // namespace
 }  // namespace octet

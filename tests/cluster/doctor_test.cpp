@@ -5,7 +5,6 @@
 
 #include "src/cluster/doctor/allocation.h"
 #include "src/cluster/doctor/hca.h"
-#include "src/cluster/doctor/nccl_library.h"
 #include "src/cluster/doctor/node_report.h"
 #include "src/cluster/machine/known_versions.h"
 #include "tests/cluster/doctor_support.h"
@@ -39,6 +38,7 @@ TEST(Doctor, EveryCheckSeesWhatIsWrongWithABadNode) {
       {"gpu.ecc", "bad: GPU 3: 2 uncorrected\n"},
       {"gpu.remapped_rows", "bad: 00000000:4E:00.0: a row waits for its remapping\n"},
       {"gpu.clocks", "bad: GPU 5: thermal slowdown by hardware\n"},
+      {"gpu.fabric", "bad: GPU 1: In Progress\n"},
       {"gpu.xid",
        "ok: Xid 13, exception in a kernel, on 0000:1b:00 (1x): the GPU is well\n"
        "ok: Xid 45, preemptive cleanup, on 0000:d1:00 (1x): the GPU is well\n"
@@ -51,6 +51,7 @@ TEST(Doctor, EveryCheckSeesWhatIsWrongWithABadNode) {
       {"hca.rate", "bad: mlx5_2: 200 Gb/sec (2X NDR)\n"},
       {"hca.errors", "warning: mlx5_6 symbol_error 31\n"},
       {"hca.link", "bad: mlx5_4 is Polling, mlx5_5 has found no subnet manager\n"},
+      {"net.frontend", "bad: no eth0; this node has ens3, lo\n"},
       {"pci.acs", "bad: on, on 1 bridges: 17:01.0\n"},
       {"pci.gpu_direct", "bad: no nvidia_peermem; closed kernel modules, Linux 5.4.0\n"},
       {"versions.driver", "warning: 565.57.01: programs built with CUDA 13 do not start\n"},
@@ -182,6 +183,28 @@ TEST(Doctor, GpusWithoutEccAndRowsThatFailed) {
                 .with("commands/nvidia-smi-ecc.exit", "2")
                 .check("gpu.ecc", nullptr),
             "not present: nvidia-smi ended with 2: Field is not valid\n");
+}
+
+TEST(Doctor, GpusThatTheirSwitchesDoNotKnow) {
+  const auto with = [](const std::string& rows) {
+    return Changed().with("commands/nvidia-smi-fabric", rows).check("gpu.fabric", nullptr);
+  };
+  EXPECT_EQ(Changed().check("gpu.fabric", nullptr), "ok: 8 registered with the switches\n");
+  EXPECT_EQ(with("0, In Progress, N/A\n1, Not Started, N/A\n"), "bad: GPU 0: In Progress; GPU 1: Not Started\n");
+  EXPECT_EQ(with("0, Completed, Success\n1, Completed, Insufficient Resources\n"),
+            "bad: GPU 1: Insufficient Resources\n");
+  EXPECT_EQ(with("0, [GPU is lost], [GPU is lost]\n1, Completed, Success\n"), "bad: GPU 0: [GPU is lost]\n");
+  EXPECT_EQ(with("0, Completed, [Unknown Error]\n"), "bad: GPU 0: [Unknown Error]\n");
+  for (const char* nothing : {"0, N/A, N/A\n", "0, [N/A], [N/A]\n", "0, [Not Supported], [Not Supported]\n"}) {
+    EXPECT_EQ(with(nothing),
+              "not present: nvidia-smi tells of no registration (no NVSwitches, or GPUs before Hopper)\n")
+        << nothing;
+  }
+  EXPECT_EQ(Changed()
+                .with("commands/nvidia-smi-fabric", "Field \"fabric.state\" is not a valid field to query.")
+                .with("commands/nvidia-smi-fabric.exit", "2")
+                .check("gpu.fabric", nullptr),
+            "not present: nvidia-smi ended with 2: Field \"fabric.state\" is not a valid field to query.\n");
 }
 
 TEST(Doctor, AKernelLogThatMayNotBeReadSaysNothing) {
@@ -333,38 +356,6 @@ TEST(Doctor, KnownBadVersionsOfTheRepository) {
   EXPECT_EQ(state("driver", "580.65.06"), State::ok);
   EXPECT_EQ(state("driver", "579.1"), State::warning);
   EXPECT_EQ(state("driver", "470.1"), State::bad);
-}
-
-TEST(Doctor, NcclsVersionIsFoundAcrossBlocksOfTheFile) {
-  const std::string text = "NCCL version 2.27.7+cuda12.9";
-  for (const std::size_t before : {(std::size_t{1} << 22) - 5, (std::size_t{1} << 22) - 20, std::size_t{0}}) {
-    Changed node;
-    node.with("opt/nccl/lib/libnccl.so.2", std::string(before, '.') + text + std::string(100, '.'));
-    EXPECT_EQ(find_nccl(Machine(node.folder().path())).version, "2.27.7") << before;
-  }
-}
-
-TEST(RunProgram, TellsEndsApart) {
-  const ProgramResult good = run_program({"sh", "-c", "echo out; echo err >&2"}, 30);
-  EXPECT_TRUE(good.succeeded());
-  EXPECT_EQ(good.out + good.err, "out\nerr\n");
-  EXPECT_EQ(run_program({"sh", "-c", "echo why >&2; exit 3"}, 30).failure("sh"), "sh ended with 3: why");
-  EXPECT_EQ(run_program({"sh", "-c", "kill -9 $$"}, 30).exit_code, 137);
-  EXPECT_EQ(run_program({"octet-no-such-program"}, 30).failure("x"), "x is not there");
-  EXPECT_EQ(run_program({"sh", "-c", "head -c 300000 /dev/zero"}, 30).out.size(), 300000U);
-}
-
-TEST(RunProgram, GivesItsInput) {
-  const std::string text(300000, 'x');
-  EXPECT_EQ(run_program({"cat"}, 30, text).out, text);
-  EXPECT_EQ(run_program({"wc", "-c"}, 30).out, "0\n");
-}
-
-TEST(RunProgram, EndsOneThatDoesNotAnswer) {
-  const ProgramResult slow = run_program({"sh", "-c", "echo begun; sleep 1000 & wait"}, 0.2);
-  EXPECT_TRUE(slow.timed_out);
-  EXPECT_EQ(slow.out, "begun\n");
-  EXPECT_EQ(slow.failure("sh"), "sh did not answer in time");
 }
 
 TEST(NodeReport, JsonReadsBack) {

@@ -122,6 +122,25 @@ TEST(JobScript, AsksOnlyForWhatTheReleaseHas) {
   EXPECT_HAS(render(job, ""), "export SRUN_CPUS_PER_TASK=28");
 }
 
+TEST(JobScript, SegmentsNeedNoMoreBlocksThanTheJob) {
+  JobScript job = job_on("dgx-h100-infiniband", 64);
+  EXPECT_HAS(render(job, ""), "#SBATCH --segment=8\n");  // 3 of 31 take 24 each
+  for (const std::int64_t nodes : {125, 126}) {          // more than 4 blocks of 31, and there are but 127 nodes
+    expect_not_in("--segment", render(job_on("dgx-h100-infiniband", nodes), ""));
+  }
+  job.profile.nodes.count = 128;
+  job.profile.slurm.leaf_nodes = 32;
+  const std::pair<std::int64_t, int> segments[] = {{7, 7}, {64, 32}, {105, 15}, {110, 10}, {114, 6}, {126, 2}};
+  for (const auto& [nodes, size] : segments) {
+    job.nodes = nodes;
+    EXPECT_HAS(render(job, ""), fmt::format("#SBATCH --segment={}\n", size));
+  }
+  for (const std::int64_t nodes : {1, 97, 125}) {
+    job.nodes = nodes;
+    expect_not_in("--segment", render(job, ""));
+  }
+}
+
 TEST(JobScript, UnsetsWhatTheProfileLeavesOut) {
   JobScript job = job_on("ibm-infiniband", 16);
   EXPECT_HAS(render(job, ""), "export NCCL_NET_PLUGIN=none ");

@@ -41,10 +41,10 @@ struct Rule {
 
 TEST(Lint, ReasonsThatEndWithAReleaseAreSaidThen) {
   const ClusterProfile roce = read_profile("ibm-roce");
-  EXPECT_EQ(one("NCCL_NVLS_ENABLE", "1", "2.28.9", &roce).find("measure without it"), std::string::npos);
-  EXPECT_NE(one("NCCL_NVLS_ENABLE", "1", "2.29.2", &roce).find("set for NCCL before 2.29"), std::string::npos);
-  EXPECT_EQ(one("NCCL_NVLS_ENABLE", "0", "2.29.2", &roce).find("measure without it"), std::string::npos);
-  EXPECT_EQ(one("NCCL_NVLS_ENABLE", "1", "2.29.2", nullptr).find("measure without it"), std::string::npos);
+  EXPECT_EQ(one("NCCL_IB_TIMEOUT", "22", "2.29.2", &roce).find("measure without it"), std::string::npos);
+  EXPECT_NE(one("NCCL_IB_TIMEOUT", "22", "2.30.3", &roce).find("set for NCCL before 2.30"), std::string::npos);
+  EXPECT_EQ(one("NCCL_IB_TIMEOUT", "21", "2.30.3", &roce).find("measure without it"), std::string::npos);
+  EXPECT_EQ(one("NCCL_IB_TIMEOUT", "22", "2.30.3", nullptr).find("measure without it"), std::string::npos);
 }
 
 TEST(Lint, Rules) {
@@ -121,7 +121,7 @@ TEST(Lint, Rules) {
       {"NCCL_P2P_DISABLE", "1", "bad", "NVLink is not used"},
       {"NCCL_DEBUG", "warn", "ok", "what NCCL logs"},
       {"NCCL_DEBUG", "LOUD", "warning", "one of VERSION, WARN"},
-      {"UCX_TLS", "all", "warning", "tcp,self,sm"},
+      {"UCX_TLS", "all", "warning", "tcp,self (with sm outside of apptainer's containers)"},
       {"UCX_TLS", "tcp,self,sm", "ok", "transports"},
       {"UCX_TLZ", "tcp", "warning", "nearest: UCX_TLS"},
       {"MPIR_CVAR_ODD_EVEN_CLIQUES", "1", "warning", "for tests"},
@@ -281,19 +281,18 @@ TEST(Lint, WhatLeavesTheFabricIsBad) {
   EXPECT_NE(one("NCCL_IB_HCA", "=mlx5_0,mlx5_9", "2.28.9", &one_card).find("has mlx5_9, which"), std::string::npos);
 }
 
-TEST(Lint, ADefaultThatHangsIsSaidOfMachinesWithGpus) {
+TEST(Lint, ADefaultThatDoesHarmIsSaidOfMachinesWithGpus) {
   const ClusterProfile infiniband = read_profile("ibm-infiniband"), local = read_profile("local");
-  const auto about = [&](const ClusterProfile* p, const std::string& nccl) {
-    return std::ranges::count(lint(table(), {}, nccl, p), std::string("NCCL_NVLS_ENABLE"), &Finding::check);
+  const auto about = [&](const ClusterProfile* p, const std::string& name) {
+    return std::ranges::count(lint(table(), {}, "2.28.9", p), name, &Finding::check);
   };
   ClusterProfile bare = infiniband;
   bare.environment.generate = false;
-  EXPECT_EQ(about(&bare, "2.28.9"), 1);
-  EXPECT_EQ(about(&bare, "2.29.2"), 0);
-  EXPECT_EQ(about(&bare, ""), 0);
-  EXPECT_EQ(about(&infiniband, "2.28.9"), 0);  // whose job sets it
-  EXPECT_EQ(about(&local, "2.28.9"), 0);
-  EXPECT_EQ(about(nullptr, "2.28.9"), 0);
+  EXPECT_EQ(about(&bare, "UCX_TLS"), 1);
+  EXPECT_EQ(about(&infiniband, "UCX_TLS"), 0);  // whose job sets it
+  EXPECT_EQ(about(&local, "UCX_TLS"), 0);
+  EXPECT_EQ(about(nullptr, "UCX_TLS"), 0);
+  EXPECT_EQ(about(&bare, "NCCL_NVLS_ENABLE"), 0) << "the programs set it when they see their GPUs";
 }
 
 // A shell from which jobs are submitted lacks what the job sets, and may have another value.

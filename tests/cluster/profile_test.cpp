@@ -292,6 +292,29 @@ TEST(Environment, FollowsTheFabric) {
   }
 }
 
+TEST(Environment, FollowsTheContainer) {
+  const ProfileOverrides apptainer = {{"container.image", "/octet.sif"}}, words = {{"software.container", "[in, it]"}},
+                         pyxis = {{"container.image", "/octet.sqsh"}, {"container.runtime", "pyxis"}};
+  const auto of = [](const char* name, const ProfileOverrides& keys) {
+    return job_environment(read_profile(name, keys), "/runs/a");
+  };
+  for (const auto& keys : {apptainer, words}) {
+    for (const char* name : {"ibm-infiniband", "local"}) {
+      EXPECT_EQ(value_of(of(name, keys), "UCX_TLS"), "tcp,self") << name;
+      EXPECT_EQ(value_of(of(name, keys), "NVIDIA_VISIBLE_DEVICES"), "-") << name;
+    }
+  }
+  EXPECT_EQ(value_of(of("ibm-infiniband", apptainer), "UCX_NET_DEVICES"), "eth0");
+  EXPECT_EQ(value_of(of("ibm-infiniband", pyxis), "UCX_TLS"), "tcp,self,sm");  // a node's ranks share a namespace
+  EXPECT_EQ(value_of(of("ibm-infiniband", pyxis), "NVIDIA_VISIBLE_DEVICES"), "all");
+  EXPECT_EQ(value_of(of("ibm-infiniband", pyxis), "NVIDIA_DRIVER_CAPABILITIES"), "compute,utility");
+  EXPECT_EQ(value_of(of("local", pyxis), "UCX_TLS"), "-");
+  EXPECT_EQ(value_of(of("local", pyxis), "NVIDIA_VISIBLE_DEVICES"), "-");  // it has no GPUs
+  ProfileOverrides own = pyxis;
+  own.emplace_back("environment.variables", "[{name: NVIDIA_DRIVER_CAPABILITIES, value: all, reason: ours}]");
+  EXPECT_EQ(value_of(of("ibm-infiniband", own), "NVIDIA_DRIVER_CAPABILITIES"), "all");
+}
+
 TEST(Environment, TheProfileWins) {
   ClusterProfile p = read_profile("ibm-roce");
   p.environment.variables = {{"NCCL_IB_QPS_PER_CONNECTION", "4", "measured"}, {"OWN", "x", "because"}};

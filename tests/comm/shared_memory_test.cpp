@@ -4,20 +4,36 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstdarg>
 #include <optional>
+#include <string_view>
 
 #include "src/base/error.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "tests/support/no_files.h"
 
 namespace {
-int interruptions = 0;  ///< how often it is still to say so
+int interruptions = 0;          ///< how often it is still to say so
+bool in_own_namespace = false;  ///< whether this rank may not open the files of others
 }  // namespace
 
 /// In place of glibc's: newer kernels let no signal interrupt an allocation in memory, older ones do.
 extern "C" int posix_fallocate(int file, off_t offset, off_t bytes) {
   if (interruptions > 0) return --interruptions, EINTR;
   return fallocate(file, 0, offset, bytes) == 0 ? 0 : errno;
+}
+
+/// In place of glibc's: what a process has open, none of another user namespace can open.
+extern "C" int open(const char* path, int flags, ...) {
+  const std::string_view file = path;
+  if (in_own_namespace && file.starts_with("/proc/") && file.find("/fd/") != std::string_view::npos) {
+    return errno = EACCES, -1;
+  }
+  va_list more;
+  va_start(more, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(more, mode_t) : 0;
+  va_end(more);
+  return ::openat(AT_FDCWD, path, flags, mode);
 }
 
 namespace octet {
@@ -104,6 +120,20 @@ TEST_F(Shared, ARankThatHasNoneIsNamedByAll) {
   const std::string expected = fmt::format("rank {} of group node cannot share 4096 bytes", poor);
   EXPECT_NE(text.find(expected), std::string::npos) << text;
   EXPECT_NE(text.find("Too many open files"), std::string::npos) << text;
+}
+
+TEST_F(Shared, BetweenUserNamespacesTheErrorSaysWhatHelps) {
+  in_own_namespace = rank_ == 0;
+  std::string text;
+  try {
+    shared(4096);
+  } catch (const Error& e) {
+    text = e.what();
+  }
+  in_own_namespace = false;
+  EXPECT_NE(text.find("rank 0 of group node cannot share 4096 bytes"), std::string::npos) << text;
+  EXPECT_NE(text.find("Permission denied; between user namespaces"), std::string::npos) << text;
+  EXPECT_NE(text.find("container.options: [--sharens]"), std::string::npos) << text;
 }
 
 }  // namespace

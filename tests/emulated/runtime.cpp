@@ -1,6 +1,7 @@
 // CUDA's run time for the emulated device: the device itself and launches. As much as Octet calls, with the limits of
 // an H100. Returns what CUDA returns, by the CUDA Runtime API reference; a kernel's fault is told on the standard error
 // and is the answer to every call from then on.
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
@@ -36,6 +37,13 @@ void end_badly() {
   const std::size_t now = ++runs;
   if (now == breaks) fault("the environment has it broken");
   while (now == hangs) pause();
+}
+
+/// What Octet asks the driver for.
+CUresult device_attribute(int* value, CUdevice_attribute attribute, CUdevice) {
+  if (attribute != CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED) return CUDA_ERROR_INVALID_VALUE;
+  *value = static_cast<int>(setting("OCTET_EMULATED_MULTICAST", 1));
+  return CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -100,6 +108,7 @@ cudaError_t cudaGetDevice(int* device) {
 }
 cudaError_t cudaSetDevice(int device) {
   if (device < 0 || device >= visible_devices) return cudaErrorInvalidDevice;
+  if (setting("OCTET_EMULATED_BROKEN", 0) != 0) return cudaErrorECCUncorrectable;
   current_device = device;
   return cudaSuccess;
 }
@@ -136,6 +145,13 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
     default:
       return cudaErrorInvalidValue;
   }
+}
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult* found) {
+  const bool known = std::strcmp(symbol, "cuDeviceGetAttribute") == 0;
+  *function = known ? reinterpret_cast<void*>(&device_attribute) : nullptr;
+  *found = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
 }
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   *least = 0;

@@ -154,6 +154,22 @@ TEST_F(JobCommand, FindsTheReasonInTheLogWhereNoFileCouldHaveIt) {
       "the last error in the log: 2026-11-27 12:00:05 E [rank 0 n1] [checkpoints] step 140 cannot be saved: No space");
 }
 
+/// MPI aborts before Octet can say a word, where nics.frontend names no interface of the node for one.
+TEST_F(JobCommand, FindsWhatMpiSaidWhereItDidNotStart) {
+  before();
+  const std::string said = after_silence(
+      "application called MPI_Abort(MPI_COMM_WORLD, 71) - process 1\n"
+      "[1795963977.103289] [n1:12550:0] ucp_context.c:1014 UCX  WARN  network device 'eth7' is not available\n"
+      "Abort(741985807) on node 1 (rank 1 in comm 0): Fatal error in internal_Init: Other MPI error, error stack:\n"
+      "internal_Init(59).............: MPI_Init(argc=0x7ffcb1568ebc, argv=0x7ffcb1568eb0) failed\n"
+      "MPIDI_UCX_init_world(288).....: \n"
+      "Abort(71) on node 0 (rank 0 in comm 0): Fatal error in internal_Init: Other MPI error, error stack:\n"
+      "srun: error: n1: task 1: Exited with exit code 15\n");
+  EXPECT_HAS(said, "rank 0 ended before MPI was up, or was killed");
+  EXPECT_HAS(said, "; srun: error: n1: task 1: Exited with exit code 15; MPI ended it: Abort(741985807) on node 1");
+  EXPECT_EQ(said.find("Abort(71)"), std::string::npos) << said;
+}
+
 /// What a watchdog says of a process that hangs has no time, and what older versions said no date.
 TEST_F(JobCommand, FindsErrorsWithoutTimeOrDateInTheLog) {
   for (const char* line : {"E [rank 3 n2] a collective hangs", "12:00:05 E [rank 3 n2] a collective hangs"}) {
@@ -211,7 +227,8 @@ TEST_F(JobCommand, TheNextOneEndsALaunchThatWasCancelled) {
     EXPECT_EQ(status->exit_code, told ? 143 : 71);
     const std::string launch = read_bytes(workplace() / (run_ + "/job/launches.jsonl"));
     EXPECT_HAS(launch, told ? "\"reason\":\"job 7 was cancelled at 2026-11-28T18:03:22Z; its ranks were killed before "
-                            : "\"reason\":\"no rank could say why: rank 0 was killed, or its node was lost\"");
+                            : "\"reason\":\"no rank could say why: rank 0 ended before MPI was up, or was killed, or "
+                              "its node was lost\"");
     EXPECT_HAS(launch, told ? "\"exit_code\":143,\"action\":\"stop\"" : "\"exit_code\":71,\"action\":\"restart\"");
   }
 }

@@ -121,7 +121,7 @@ done
 image=$1 && shift
 root=$(mktemp -d @PLACE@/root.XXXXXX)
 export image root pwd
-exec unshare --mount bash -c '
+exec @UNSHARE@ bash -c '
   set -euo pipefail
   mount -t tmpfs none "$root"
   cp -r "$image"/. "$root"
@@ -139,6 +139,11 @@ exec unshare --mount bash -c '
   exec chroot "$root" /bin/bash -c "cd \"\$1\" && shift && exec \"\$@\"" in "$pwd" "$@"
 ' in "${binds[@]}" -- "$@"
 """
+
+
+# Apptainer without its setuid program has a user namespace for each process that it starts; the ranks of a node share one
+# of pyxis.
+UNSHARE = {"apptainer": "unshare --user --map-root-user --mount", "pyxis": "unshare --mount"}
 
 
 # srun as the plugin pyxis makes it.
@@ -169,9 +174,9 @@ def bring_libraries(program, image):
 
 
 def contained(folder, runtime):
-    """The preflight, octet job and the ranks, which are started again after one was killed."""
-    if subprocess.run(["unshare", "--mount", "chroot", "/", "true"], capture_output=True).returncode:
-        raise Skipped("no root of its own can be made here")
+    """The preflight, octet job and the ranks, two a node, which are started again after one was killed."""
+    if subprocess.run([*UNSHARE[runtime].split(), "chroot", "/", "true"], capture_output=True).returncode:
+        raise Skipped("no mount or user namespaces can be made here")
     image, place = folder / "octet.sif", folder / "apptainer"
     (image / "opt/octet/bin").mkdir(parents=True)
     place.mkdir()
@@ -179,7 +184,7 @@ def contained(folder, runtime):
         shutil.copy(BIN / program, image / "opt/octet/bin")
     shutil.copytree(ROOT / "configs", image / "opt/octet/share/octet/configs")
     bring_libraries(BIN / "octet", image)
-    (place / "apptainer").write_text(APPTAINER.replace("@PLACE@", str(place)))
+    (place / "apptainer").write_text(APPTAINER.replace("@PLACE@", str(place)).replace("@UNSHARE@", UNSHARE[runtime]))
     (place / "apptainer").chmod(0o755)
     if runtime == "pyxis":
         (place / "srun").write_text(PYXIS.replace("@PLACE@", str(place)).replace("@SRUN@", shutil.which("srun")))
@@ -188,7 +193,8 @@ def contained(folder, runtime):
     home.mkdir()
     run = Run(folder, "contained", 600, {"data.train": folder.parent / "tokens"})
     text = output_of(BIN / "octet", "submit", run.config, "--cluster", "local", "--nodes", 2, "--cluster.container.image", image,
-                     "--cluster.container.runtime", runtime, "--cluster.launcher.preflight", "true", cwd=home,
+                     "--cluster.container.runtime", runtime, "--cluster.launcher.preflight", "true",
+                     "--cluster.launcher.ranks_per_node", 2, "--cluster.cpu.cores", 2, cwd=home,
                      env={**os.environ, "PATH": f"{place}:{os.environ['PATH']}"})
     run.jobs = re.findall(r"\d+", re.search(r"^submitted ([0-9, ]+) on", text, re.M).group(1))
     script = (run.dir / "job.sh").read_text()

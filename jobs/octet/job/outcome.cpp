@@ -57,17 +57,25 @@ bool is_error(const std::string& line) {
   return line.find(':') < time ? line.compare(time - 1, 3, " E ") == 0 : line.starts_with("E [rank ");
 }
 
-/// Of what the launcher and the ranks said: one line on nodes, and the last error. A rank whose reason fits into no
-/// file, since the disk is full, has told it there.
+/// "Abort(741985807) on node 1 (rank 1 in comm 0): Fatal error in internal_Init: ...", by which MPICH ends a rank of
+/// its own accord, and not where Octet asked it to.
+bool is_abort_of_mpi(const std::string& line) {
+  const auto has = [&](const char* text) { return line.find(text) != std::string::npos; };
+  return (has("Fatal error in") || has("Abort(")) && !has("application called MPI_Abort");
+}
+
+/// Of what the launcher and the ranks said: one line on nodes, MPI's first on why it ended, and the last error. A rank
+/// whose reason fits into no file, since the disk is full, has told it there; so has one whose MPI did not start.
 std::string last_words(const std::string& said) {
   std::istringstream text(read_text_file(said).value_or(""));
-  std::string line, of_nodes, error;
+  std::string line, of_nodes, of_mpi, error;
   while (std::getline(text, line)) {
     if (is_error(line)) error = "; the last error in the log: " + line;
+    if (of_mpi.empty() && is_abort_of_mpi(line)) of_mpi = "; MPI ended it: " + line;
     if (line.find("srun: error:") == std::string::npos) continue;
     if (of_nodes.empty() || line.find("Node failure") != std::string::npos) of_nodes = "; " + line;
   }
-  return of_nodes + error;
+  return of_nodes + of_mpi + error;
 }
 
 RunStatus completed(RunStatus status, const std::string& run_dir, const std::string& job,
@@ -76,7 +84,8 @@ RunStatus completed(RunStatus status, const std::string& run_dir, const std::str
   if (status.state == "running") status.step = std::max(status.step, submit::last_logged_step(run_dir));
   status.state = "failed";
   status.exit_code = static_cast<int>(ExitCode::lost_peer);
-  constexpr const char* no_words = "no rank could say why: rank 0 was killed, or its node was lost";
+  constexpr const char* no_words =
+      "no rank could say why: rank 0 ended before MPI was up, or was killed, or its node was lost";
   status.reason = no_words;
   if (!launcher_code.empty()) status.reason += fmt::format(" (the launcher ended with {})", launcher_code);
   status.reason += last_words(said);

@@ -32,10 +32,10 @@ bool Examination::expects_verbs() const {
 
 Findings examine(const Examination& e) {
   using Check = Findings (*)(const Examination&);
-  constexpr std::array<Check, 15> checks = {
-      check_gpus,      check_xids, check_nvlinks,  check_hcas,       check_retransmissions,
-      check_hca_links, check_pci,  check_versions, check_nccl_files, check_limits,
-      check_host,      check_near, check_clock,    check_launch,     check_storage};
+  constexpr auto checks =
+      std::to_array<Check>({check_gpus, check_xids, check_nvlinks, check_hcas, check_retransmissions, check_hca_links,
+                            check_frontend, check_pci, check_versions, check_nccl_files, check_limits, check_host,
+                            check_near, check_clock, check_launch, check_storage});
   // Most of their time is that of programs that they wait for.
   std::vector<std::future<Findings>> results;
   results.reserve(checks.size());

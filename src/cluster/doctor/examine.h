@@ -27,7 +27,7 @@ struct Examination {
   std::optional<std::string> job_value(const std::string& name) const;
 };
 
-/// gpu.count, gpu.memory, gpu.mig, gpu.ecc, gpu.remapped_rows, gpu.clocks; asks nvidia-smi.
+/// gpu.count, gpu.memory, gpu.mig, gpu.ecc, gpu.remapped_rows, gpu.clocks, gpu.fabric; asks nvidia-smi.
 Findings check_gpus(const Examination& e);
 /// gpu.xid: errors that the driver wrote into the kernel's log; actions as NVIDIA's Xid catalog has them
 /// (docs.nvidia.com/deploy/xid-errors).
@@ -43,6 +43,9 @@ Findings check_retransmissions(const Examination& e);
 /// nccl.files: whether the files that NCCL's variables name, of this process' environment and of the profile's job, can
 /// be read (environment/named_files.h); no finding where no variable names one.
 Findings check_nccl_files(const Examination& e);
+/// net.frontend: whether the interfaces of nics.frontend are there and up, from /sys/class/net; where the profile names
+/// none, whether a bridge is up, over which MPI could look for other nodes.
+Findings check_frontend(const Examination& e);
 /// hca.link: the physical link of each card and its subnet manager; asks ibstat.
 Findings check_hca_links(const Examination& e);
 /// pci.acs, pci.gpu_direct: whether GPU and card exchange data without a detour (docs.nvidia.com, NCCL, GPU

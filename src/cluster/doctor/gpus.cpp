@@ -119,6 +119,38 @@ void check_clocks(const Examination& e, Findings& out) {
       judge("gpu.clocks", soft, State::warning, "not slowed down", "no slowdown", "check the node's cooling"));
 }
 
+/// False where there is nothing to tell: the GPU is behind no switch, or older than Hopper. Of one that is lost
+/// nvidia-smi says so in brackets.
+bool tells_of_fabric(const std::string& value) {
+  return value != "N/A" && value != "[N/A]" && value != "Not Supported" && value != "[Not Supported]";
+}
+
+/// A GPU behind NVSwitches has to be registered with them by the fabric manager, or CUDA does not start: "system not
+/// yet initialized". To all that nvidia-smi else tells it is well.
+void check_registration(const Examination& e, Findings& out) {
+  const Rows rows =
+      rows_of(e, "gpu.fabric", "nvidia-smi-fabric", "--query-gpu=index,fabric.state,fabric.status", 3, out);
+  if (rows.empty()) return;
+  std::vector<std::string> faults;
+  std::size_t known = 0;
+  for (const auto& row : rows) {
+    const bool is_through = row[1] == "Completed";
+    const std::string& told = is_through ? row[2] : row[1];
+    if (!tells_of_fabric(told)) continue;
+    ++known;
+    if (told != (is_through ? "Success" : "Completed")) faults.push_back(fmt::format("GPU {}: {}", row[0], told));
+  }
+  if (known == 0) {
+    out.push_back({"gpu.fabric", State::absent,
+                   "nvidia-smi tells of no registration (no NVSwitches, or GPUs before Hopper)", "", ""});
+    return;
+  }
+  out.push_back(judge("gpu.fabric", faults, State::bad, fmt::format("{} registered with the switches", known),
+                      "Completed and Success on all",
+                      "leave the node out; CUDA does not start before nvidia-fabricmanager, of the driver's own "
+                      "version, has registered the GPU: systemctl status nvidia-fabricmanager, restart it, or reboot"));
+}
+
 /// 0 of what is no number: some GPUs share the host's memory, and have none to tell.
 double gib_of(const std::string& mib) {
   double value = 0;
@@ -181,6 +213,7 @@ Findings check_gpus(const Examination& e) {
   check_ecc(e, out);
   check_rows(e, out);
   check_clocks(e, out);
+  check_registration(e, out);
   return out;
 }
 

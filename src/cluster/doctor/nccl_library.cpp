@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "src/base/cuda_folders.h"
 #include "src/cluster/machine/known_versions.h"
 #include "src/cluster/machine/text_lines.h"
 
@@ -31,11 +32,9 @@ std::vector<std::string> candidates(const Machine& machine) {
     if (!folder.empty()) out.push_back(folder + "/" + std::string(file));
   }
   out.push_back(from_loader(machine));
-  for (const std::string& home :
-       {machine.variable("CUDA_HOME"), machine.variable("CUDA_PATH"), std::string("/usr/local/cuda")}) {
-    if (home.empty()) continue;
-    for (const char* folder : {"/lib64/", "/lib/", "/targets/x86_64-linux/lib/"})
-      out.push_back(home + folder + std::string(file));
+  const auto variable = [&](const char* name) { return machine.variable(name); };
+  for (const std::string& folder : cuda_library_folders(variable, machine.path(""))) {
+    out.push_back(folder + "/" + std::string(file));
   }
   return out;
 }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <span>
 
 #include "src/cluster/doctor/examine.h"
 #include "src/cluster/doctor/nccl_library.h"
@@ -8,6 +9,16 @@
 #include "src/cluster/machine/text_lines.h"
 
 namespace octet {
+namespace {
+
+/// What is bad on the host need not be so in the container.
+void soften(Finding& finding) {
+  if (finding.state != State::bad) return;
+  finding.state = State::warning;
+  finding.advice += "; does the container have another?";
+}
+
+}  // namespace
 
 Findings check_versions(const Examination& e) {
   const auto list = read_known_versions();
@@ -26,8 +37,13 @@ Findings check_versions(const Examination& e) {
   add("driver", value_after(smi.out, "Driver Version"), no_driver, "install NVIDIA's driver, or load its module");
   add("cuda", value_after(smi.out, "CUDA Version"), no_driver, "install NVIDIA's driver, or load its module");
   const NcclLibrary nccl = find_nccl(e.machine);
+  const std::size_t before_nccl = out.size();
   add("nccl", nccl.version, nccl.path.empty() ? "libnccl.so.2 is not there" : nccl.path + " does not say its version",
-      "install libnccl2, or load the site's module; octet-train also finds Python's package nvidia-nccl-cu13");
+      "install libnccl2 or Python's package nvidia-nccl-cu13, or load the site's module");
+  // With software.container octet is on the host, and the training with its NCCL in the container.
+  if (e.profile != nullptr && !e.profile->software.container.empty()) {
+    for (Finding& f : std::span(out).subspan(before_nccl)) soften(f);
+  }
   return out;
 }
 

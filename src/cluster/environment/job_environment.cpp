@@ -62,10 +62,33 @@ void add_gpus(const ClusterProfile& p, Values& out) {
     out.push_back(
         {"NCCL_SOCKET_IFNAME", fmt::format("={}", p.nics.frontend), "NCCL's bootstrap on the ordinary network"});
   }
-  out.push_back({"NCCL_NVLS_ENABLE", "1",
-                 "2, the default, can hang in NCCL 2.27 and 2.28 where NVLink SHARP fails on some ranks alone",
-                 "2.29"});
   out.push_back({"NCCL_DEBUG", "WARN", "what NCCL complains of is in the job's log"});
+}
+
+bool started_by(const ClusterProfile& p, ContainerRuntime runtime) {
+  return !p.container.image.empty() && p.container.runtime == runtime;
+}
+
+/// Under pyxis enroot passes in what these say, where the image does not say it.
+void add_enroot(Values& out) {
+  out.push_back({"NVIDIA_VISIBLE_DEVICES", "all", "without it enroot leaves the GPUs outside of the container"});
+  out.push_back({"NVIDIA_DRIVER_CAPABILITIES", "compute,utility", "without it enroot passes in nvidia-smi alone"});
+}
+
+/// UCX, below MPI. A container that is started for each rank can have a user namespace a rank, as apptainer's has; the
+/// ranks of a node share one of pyxis.
+void add_mpi(const ClusterProfile& p, Values& out) {
+  const bool apart = started_by(p, ContainerRuntime::apptainer) || !p.software.container.empty();
+  if (apart) {
+    out.push_back({"UCX_TLS", "tcp,self",
+                   "MPI only introduces the ranks: it stays off the GPUs, the fabric, and shared memory, which UCX "
+                   "before 1.16 cannot open in another rank's container"});
+  } else if (p.fabric != Fabric::none) {
+    out.push_back({"UCX_TLS", "tcp,self,sm", "MPI only introduces the ranks: it stays off the GPUs and the fabric"});
+  }
+  if (p.fabric != Fabric::none && !p.nics.frontend.empty()) {
+    out.push_back({"UCX_NET_DEVICES", p.nics.frontend, "MPI on the ordinary network"});
+  }
 }
 
 }  // namespace
@@ -73,10 +96,8 @@ void add_gpus(const ClusterProfile& p, Values& out) {
 std::vector<EnvironmentValue> generated_environment(const ClusterProfile& p, const std::string& run_dir) {
   Values out;
   if (p.gpus.per_node > 0) add_gpus(p, out);
-  if (p.fabric != Fabric::none) {
-    out.push_back({"UCX_TLS", "tcp,self,sm", "MPI only introduces the ranks: it stays off the GPUs and the fabric"});
-    if (!p.nics.frontend.empty()) out.push_back({"UCX_NET_DEVICES", p.nics.frontend, "MPI on the ordinary network"});
-  }
+  if (p.gpus.per_node > 0 && started_by(p, ContainerRuntime::pyxis)) add_enroot(out);
+  add_mpi(p, out);
   if (const FileSystem* f = p.file_system_of(run_dir); f != nullptr && !f->locks) {
     out.push_back({"HDF5_USE_FILE_LOCKING", "FALSE", fmt::format("{} has no flock, which h5py asks for", f->path)});
   }

@@ -1,11 +1,13 @@
 #include <cuda_runtime_api.h>
 
 #include <array>
+#include <cstdlib>
 #include <map>
 
 #include "src/base/heartbeat.h"
 #include "src/device/cuda/check.h"
 #include "src/device/cuda/cuda_graph.h"
+#include "src/device/cuda/multicast.h"
 #include "src/device/cuda/native_handles.h"
 #include "src/device/cuda/stream_ordered_pool.h"
 #include "src/device/device.h"
@@ -94,6 +96,7 @@ class CudaDevice final : public Device {
     pci_bus_id_ = id;
     compute_capability_ = 10 * properties.major + properties.minor;
     multiprocessors_ = properties.multiProcessorCount;
+    multicast_ = cuda::has_multicast(index);
     memory_bytes_ = static_cast<std::int64_t>(properties.totalGlobalMem);
     available_bytes_ = memory_now().free - reserve_bytes;
   }
@@ -112,6 +115,7 @@ class CudaDevice final : public Device {
   std::string pci_bus_id() const override { return pci_bus_id_; }
   int compute_capability() const override { return compute_capability_; }
   int multiprocessors() const override { return multiprocessors_; }
+  bool has_multicast() const override { return multicast_; }
   std::int64_t memory_bytes() const override { return memory_bytes_; }
   std::int64_t available_bytes() const override { return available_bytes_; }
   std::int64_t used_bytes() const override { return memory_now().total - memory_now().free; }
@@ -194,6 +198,7 @@ class CudaDevice final : public Device {
   std::string pci_bus_id_;
   int compute_capability_ = 0;
   int multiprocessors_ = 0;
+  bool multicast_ = false;
   std::int64_t memory_bytes_ = 0;
   std::int64_t available_bytes_ = 0;
 };
@@ -227,10 +232,18 @@ Device& cuda_device(int index) {
   int count = 0;
   check(cudaGetDeviceCount(&count), "counting devices");
   if (index < 0 || index >= count) {
-    throw usage_error("device", "cuda device {}: this process sees {} device(s); start one rank per GPU", index, count);
+    const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+    throw usage_error("device",
+                      "cuda device {}: this process sees {} device(s), CUDA_VISIBLE_DEVICES is {}; expected all of the "
+                      "node's GPUs: start one rank per GPU, without --gpus-per-task and --gpu-bind",
+                      index, count, visible == nullptr ? "not set" : visible);
   }
   static std::map<int, CudaDevice> devices;
-  return devices.try_emplace(index, index).first->second;
+  try {
+    return devices.try_emplace(index, index).first->second;
+  } catch (const Error& error) {  // which names none of the node's GPUs
+    throw Error(error.code(), fmt::format("{}, on cuda device {}", error.what(), index));
+  }
 }
 
 }  // namespace octet

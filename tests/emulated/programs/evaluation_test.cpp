@@ -39,6 +39,21 @@ TEST(EvaluationOnTheGpu, WritesTheTextOfTheCpu) {
   expect_kernels(generate + "cuda");
 }
 
+/// CUDA and its libraries are left all memory that this device has.
+TEST(EvaluationOnTheGpu, RefusesAModelForWhichTheDeviceIsTooSmall) {
+  write_bytes(workplace() / "held-out.txt", simple_text().substr(0, 500));
+  const auto refused = [](const std::string& command, const char* ways) {
+    const CommandResult r = in_workplace("env OCTET_EMULATED_MIB=1024 " + command);
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    EXPECT_HAS(r.err, "this run needs ");
+    EXPECT_HAS(r.err, " and the device has 0.0 MiB free; use octet-evaluate on more ranks with a larger --tp");
+    EXPECT_HAS(r.err, ways);
+  };
+  refused(evaluate_on("cuda", "bf16", "evaluated/small"), "--tp, --precision float8 --float8.recipe tensorwise or ");
+  refused(octet_tool + "generate " + saved_run().directory + " --precision float8 --prompt 'the water' --device cuda",
+          "--tp or fewer --tokens");
+}
+
 TEST(CommbenchOnTheGpu, FindsEveryByteWhereItBelongs) {
   setenv("OCTET_EMULATED_DEVICES", "2", 1);
   const CommandResult r = in_workplace("mpiexec -n 2 " OCTET_BIN_DIR

@@ -140,9 +140,59 @@ TEST(RunOnTheGpu, IsRefusedWhereTheDeviceIsTooSmall) {
 
 TEST(RunOnTheGpu, IsRefusedWithMoreRanksThanGpus) {
   have_gpus(1);
+  setenv("CUDA_VISIBLE_DEVICES", "GPU-8f", 1);
   const TrainedRun run = train(2, on_gpu + small + four_steps);
+  unsetenv("CUDA_VISIBLE_DEVICES");
   EXPECT_EQ(run.result.exit_code, 64) << run.result.all();
-  EXPECT_HAS(run.result.err, "cuda device 1: this process sees 1 device(s); start one rank per GPU");
+  EXPECT_HAS(run.result.err, "[device] rank 1 on ");
+  EXPECT_HAS(run.result.err,
+             ": cuda device 1: this process sees 1 device(s), CUDA_VISIBLE_DEVICES is GPU-8f; expected");
+  EXPECT_HAS(run.result.err, "start one rank per GPU, without --gpus-per-task and --gpu-bind");
+}
+
+/// Two ranks, of which the second one takes itself for one of another node, by Slurm's variables.
+TEST(RunOnTheGpu, LeavesOutAHostOnWhichCudaDoesNotStart) {
+  have_gpus(1);
+  const std::string directory = new_run_directory();
+  const std::string rank =
+      fmt::format("{} run.yaml --run.dir {} {}{}{}", octet_train, directory, on_gpu, small, four_steps);
+  const std::string sick = "env -u MPI_LOCALNRANKS SLURM_STEP_ID=0 SLURMD_NODENAME=sick OCTET_EMULATED_DEVICES=0";
+  const TrainedRun run{in_workplace(fmt::format("mpiexec -n 1 {} : -n 1 {} {}", rank, sick, rank)), directory};
+  EXPECT_EQ(run.result.exit_code, 76) << run.result.all();
+  EXPECT_HAS(run.result.err, "[device] leave out hosts sick: 1 of 2 host(s) cannot use the GPU");
+  EXPECT_HAS(run.result.err, "rank 1 on sick: cuda device 0: error 100 of the emulated device");
+}
+
+/// The rank that speaks is not the one whose GPU is broken.
+TEST(RunOnTheGpu, NamesTheGpuThatCannotBeOpened) {
+  have_gpus(2);
+  const std::string directory = new_run_directory();
+  const std::string rank =
+      fmt::format("{} run.yaml --run.dir {} {}{}{}", octet_train, directory, on_gpu, small, four_steps);
+  const TrainedRun run{in_workplace(fmt::format("mpiexec -n 1 {} : -n 1 env OCTET_EMULATED_BROKEN=1 {}", rank, rank)),
+                       directory};
+  EXPECT_EQ(run.result.exit_code, 70) << run.result.all();
+  EXPECT_HAS(run.result.err, "[device] rank 1 on ");
+  EXPECT_HAS(run.result.err, ": CUDA: choosing a device: error 214 of the emulated device");
+  EXPECT_HAS(run.result.err, ", on cuda device 1");
+}
+
+/// NCCL is told by all ranks alike, and what the environment says stays.
+TEST(RunOnTheGpu, HasNoNvlinkSharpWhereAGpuHasNoMulticast) {
+  have_gpus(2);
+  const std::string off = "NVLink SHARP is off, since the GPU of rank 1 has no multicast";
+  const auto said = [](const std::string& of_both, const std::string& of_last) {
+    const std::string directory = new_run_directory();
+    const std::string rank =
+        fmt::format("{} run.yaml --run.dir {} {}{}--train.steps 2", octet_train, directory, on_gpu, small);
+    const CommandResult r =
+        in_workplace(fmt::format("mpiexec -n 1 env {} {} : -n 1 env {} {} {}", of_both, rank, of_both, of_last, rank));
+    EXPECT_EQ(r.exit_code, 0) << r.all();
+    return r.err;
+  };
+  EXPECT_HAS(said("-u NCCL_NVLS_ENABLE", ""), "NVLink SHARP is on");
+  EXPECT_HAS(said("-u NCCL_NVLS_ENABLE", "OCTET_EMULATED_MULTICAST=0"), off);
+  EXPECT_EQ(said("NCCL_NVLS_ENABLE=0", "OCTET_EMULATED_MULTICAST=0").find("NVLink SHARP"), std::string::npos);
 }
 
 }  // namespace

@@ -1,0 +1,41 @@
+#include "jobs/ranks/nvls.h"
+
+#include <cstdint>
+#include <cstdlib>
+
+#include "src/base/log.h"
+#include "src/cluster/environment/conf_file.h"
+#include "src/comm/host_exchange.h"
+
+namespace octet {
+namespace {
+
+constexpr const char* nvls_variable = "NCCL_NVLS_ENABLE";
+
+/// Says whether NCCL is told already. It takes an empty value for none.
+bool nvls_is_told() {
+  const Machine machine;
+  Environment environment = machine.environment();
+  add_conf_files(machine, environment);
+  const auto found = environment.find(nvls_variable);
+  return found != environment.end() && !found->second.empty();
+}
+
+}  // namespace
+
+void choose_nvls(const NvlsMeans& mine, Communicator& hosts) {
+  // The first rank without, counted from the end: its number is the largest.
+  const std::int32_t first = largest(mine.multicast ? 0 : hosts.size() - hosts.rank(), hosts);
+  const std::int32_t most_of_node = largest(mine.local_size, hosts);
+  if (nvls_is_told()) return;
+  setenv(nvls_variable, first == 0 ? "1" : "0", 1);
+  if (mine.compute_capability < 90 || most_of_node < 2) return;
+  if (first == 0) {
+    log::info("NVLink SHARP is on (NCCL_NVLS_ENABLE=1), since the GPUs of all ranks have multicast");
+  } else {
+    log::info("NVLink SHARP is off, since the GPU of rank {} has no multicast (docs/problems.md, \"NVLink SHARP\")",
+              hosts.size() - first);
+  }
+}
+
+}  // namespace octet
