@@ -16,8 +16,9 @@ if(NOT OCTET_ARROW STREQUAL "OFF")
     set_target_properties(Arrow::arrow PROPERTIES IMPORTED_LOCATION ${ARROW_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${ARROW_INCLUDE_DIR})
     add_library(Arrow::parquet UNKNOWN IMPORTED)
     set_target_properties(Arrow::parquet PROPERTIES IMPORTED_LOCATION ${PARQUET_LIBRARY} INTERFACE_LINK_LIBRARIES Arrow::arrow)
-    # An installed program finds them where they are.
-    set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+    # build/arrow is in the tree of the sources, whose folders CMake leaves out of an installed program's path.
+    get_filename_component(folder ${PARQUET_LIBRARY} DIRECTORY)
+    target_link_options(Arrow::parquet INTERFACE LINKER:-rpath,${folder})
   elseif(OCTET_ARROW STREQUAL "ON")
     message(FATAL_ERROR "OCTET_ARROW=ON: Arrow is not in ${OCTET_ARROW_FOLDER}; jobs/install-arrow.sh puts it into build/arrow, "
       "or name its folder in -DOCTET_ARROW_FOLDER=...")

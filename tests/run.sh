@@ -242,6 +242,8 @@ check 'resume script' 240 tests/checks/resume_on_cpu.sh "$bins/cpu/bin"
 check 'chaos' 240 tests/chaos/chaos.py --seed 17 --count 2 --bin "$bins/cpu/bin"
 ! selected 'block ops' >/dev/null || build cpu
 check 'block ops' 120 tests/checks/block_ops_test.py "$bins/cpu/bin/octet-train"
+! selected 'installation' >/dev/null || build cpu
+check 'installation' 120 tests/checks/installation.sh "$bins/cpu"
 check 'evaluate script' 240 tests/checks/evaluate_on_cpu.sh "$bins/cpu/bin"
 if selected 'report page'; then
   if tests/checks/report_page.py --find >/dev/null; then
