@@ -18,6 +18,7 @@ struct Layout {
   int ranks, replicas, tp;
   bool async_tp = false;
   int pp = 1;
+  int chunks = 1;
 
   int shards() const { return ranks / replicas / tp / pp; }
 };
@@ -39,6 +40,11 @@ class Training : public TrainerTest, public testing::WithParamInterface<Layout> 
     config_.parallel.tp = GetParam().tp;
     config_.parallel.async_tp = GetParam().async_tp;
     config_.parallel.pp = GetParam().pp;
+    if (GetParam().chunks > 1) {
+      config_.parallel.pp_schedule = PipelineOrder::interleaved;
+      config_.parallel.pp_chunks = GetParam().chunks;
+      config_.model.layers = GetParam().pp * GetParam().chunks;
+    }
     config_.parallel.overlap = AutoBool::yes;
     config_.optimizer.lr = 1e-3;
   }
@@ -185,7 +191,8 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Training,
                                          Layout{"fsdp_4", 4, 1, 1}, Layout{"hsdp_2x2", 4, 2, 1},
                                          Layout{"fsdp_2_tp_2", 4, 1, 2}, Layout{"fsdp_2_async_tp_2", 4, 1, 2, true},
                                          Layout{"pp_2", 2, 1, 1, false, 2}, Layout{"pp_2_tp_2", 4, 1, 2, false, 2},
-                                         Layout{"pp_2_fsdp_2", 4, 1, 1, false, 2}),
+                                         Layout{"pp_2_fsdp_2", 4, 1, 1, false, 2},
+                                         Layout{"pp_2_chunks_2", 2, 1, 1, false, 2, 2}),
                          [](const auto& layout) { return layout.param.name; });
 
 }  // namespace
