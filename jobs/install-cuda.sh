@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Fetches from PyPI what the CUDA build needs and this machine lacks, into build/cuda-packages of the source tree:
 #   include/   cudnn-frontend's C++ headers, always; headers of cuBLAS, cuDNN, NVRTC and NCCL where the machine has none
+#   licences/  those of the packages, of which the bundle has two (jobs/bundle-licences.sh)
 #   toolkit/   nvcc with its headers and run time, where no nvcc of 12.9 or newer is found, or an older one than 13.0
 #              lacks headers (newer ones do not go beside it); once it is there, the build uses it before any other
 # Libraries that only a GPU needs (cuBLAS, cuDNN, NCCL) are loaded when the program runs, and are not fetched.
@@ -62,17 +63,15 @@ tools() {
   ((${#missing[@]} == 0)) || jobs/install-packages.sh "${missing[@]}" || fail "needs ${missing[*]}"
 }
 
-# fetch PACKAGE DESTINATION FOLDER PATTERN...: unpacks the files below FOLDER of the wheel that match a pattern.
-# A stamp, written last, says that it is there; a new version in the list fetches anew.
-fetch() {
-  local package=$1 destination=$2 folder=$3 version size sum work stamp quiet=()
-  shift 3
-  read -r version size sum < <(awk -v p="$package" '$1 == p { print $2, $3, $4 }' <<<"$packages")
-  stamp=$destination/.octet/$package-$version
-  [[ ! -e $stamp ]] || return 0
+listed() { awk -v p="$1" '$1 == p { print $2, $3, $4 }' <<<"$packages"; }
+
+# download PACKAGE: its wheel, into the folder $work; its licences stay.
+download() {
+  local package=$1 version size sum quiet=()
+  read -r version size sum < <(listed "$package")
   tools
   echo "$package $version: $size from PyPI"
-  mkdir -p "$root"
+  mkdir -p "$root/licences"
   work=$(mktemp -d "$root/fetch.XXXXXX")
   # shellcheck disable=SC2064  # this folder, now
   trap "rm -rf '$work'" EXIT
@@ -84,11 +83,31 @@ fetch() {
     --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_18_x86_64 --platform manylinux2014_x86_64 --platform manylinux2010_x86_64 \
     --dest "$work" --requirement "$work/requirements" ||
     fail "$package $version was not downloaded: see pip's message above (is there a way to PyPI? PIP_INDEX_URL names a mirror)"
+  ! unzip -qqp "$work"/*.whl '*.dist-info/licenses/*' >"$work/licences" 2>/dev/null || mv "$work/licences" "$root/licences/$package"
+}
+
+# fetch PACKAGE DESTINATION FOLDER PATTERN...: unpacks the files below FOLDER of the wheel that match a pattern.
+# A stamp, written last, says that it is there; a new version in the list fetches anew.
+fetch() {
+  local package=$1 destination=$2 folder=$3 version stamp
+  shift 3
+  read -r version _ < <(listed "$package")
+  stamp=$destination/.octet/$package-$version
+  [[ ! -e $stamp ]] || return 0
+  download "$package"
   unzip -qo "$work"/*.whl "${@/#/$folder}" -d "$work/content" || fail "$package $version: the wheel has none of $*"
   mkdir -p "$destination/.octet"
   cp -r "$work/content/$folder." "$destination/"
   touch "$stamp"
   rm -rf "$work"
+}
+
+# The licence of a package of which code gets into the programs, whether it is used from here or from this machine.
+fetch_licence() {
+  [[ ! -e $root/licences/$1 ]] || return 0
+  download "$1"
+  rm -rf "$work"
+  [[ -e $root/licences/$1 ]] || fail "$1: the wheel has no licence"
 }
 
 # Headers that stand in wheels beside large libraries.
@@ -123,12 +142,12 @@ has_header() {
 }
 
 library_headers=(nvrtc.h cublasLt.h cudnn.h)
-case ${1:-} in
+case $* in
   '') toolkit=0 ;;
   --toolkit) toolkit=1 ;;
   --find) find_nvcc; exit ;;
   -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;
-  *) echo "jobs/install-cuda.sh: unknown option $1 (see --help)" >&2 && exit 64 ;;
+  *) echo "jobs/install-cuda.sh: '$*', expected --toolkit, --find or nothing (see --help)" >&2 && exit 64 ;;
 esac
 
 # A toolkit that lacks a header gets it from the list where it is not older than the list; else the list's own is taken.
@@ -149,3 +168,7 @@ for header in "${library_headers[@]}"; do
   has_header "$nvcc" "$header" || fetch_library_headers "$root/include" "$header"
 done
 has_header "$nvcc" nccl.h || fetch nvidia-nccl-cu13 "$root/include" nvidia/nccl/include/ nccl.h
+# Without one of these all is built but the bundle.
+for package in nvidia-cuda-runtime nvidia-cudnn-frontend; do
+  (fetch_licence "$package") || echo "going on without the licence of $package, which the bundle will ask for" >&2
+done

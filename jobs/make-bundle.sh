@@ -5,9 +5,13 @@
 # those of the system (glibc, libstdc++, libgcc_s) and of CUDA and its driver, which are found where they run.
 # Left out: UCX's InfiniBand modules (their libibverbs belongs to the driver of the machine): MPI between nodes is TCP;
 # the simulator of octet tune placement.
-# Fails, with names, on a symbol newer than Ubuntu 22.04's, on a library not found, and above 48 MB.
+# Fails, with names, on a symbol newer than Ubuntu 22.04's, on a library or a licence not found, and above 48 MB.
 # Needs patchelf, readelf, xz. Not installed here: jobs/install-packages.sh --tests does.
 set -euo pipefail
+case ${1:-} in
+  -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;
+esac
+(($# == 4)) || { echo "bundle: '$*', expected BUILD_FOLDER VERSION MPIEXEC OUTPUT.tar.xz (see --help)" >&2 && exit 64; }
 build=$1 version=$2 mpiexec=$3 output=$4
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 most_bytes=$((48 * 1000 * 1000))
@@ -24,7 +28,8 @@ name=octet-$version-linux-x86_64
 work=$(mktemp -d "$build/bundle.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 stage=$work/$name
-mkdir -p "$stage/lib/ucx" "$stage/share/octet/licences"
+mkdir -p "$stage/lib/ucx"
+packed=()  # a line a file of others: its name in the bundle, its path here
 
 # The installation, with configs at the top, where a user looks for them; the programs look in share/octet.
 install_tree() {
@@ -32,7 +37,8 @@ install_tree() {
   rm -rf "$stage/lib/octet"  # the simulator: SimGrid's libraries are 39 MB and made for Debian 12 alone
   mv "$stage/share/octet/configs" "$stage/configs"
   ln -s ../../configs "$stage/share/octet/configs"
-  cp -r "$source"/{LICENSE,docs} "$stage/"
+  mv "$stage"/share/doc/octet/* "$stage/" && rm -r "$stage/share/doc"
+  cp -r "$source/docs" "$stage/"
   cp "$source/jobs/bundle-readme.md" "$stage/README.md"
   [[ ! -d $source/jobs/gpu ]] || { mkdir "$stage/jobs" && cp -r "$source/jobs/gpu" "$stage/jobs/"; }
   find "$stage" -name __pycache__ -prune -exec rm -r {} +
@@ -54,15 +60,13 @@ install_launcher() {
   mpiexec=$(readlink -f "$mpiexec")
   folder=$(dirname "$mpiexec")
   [[ -x $folder/hydra_pmi_proxy ]] || fail "$mpiexec has no hydra_pmi_proxy beside it: the bundle is made with MPICH"
-  cp -L "$mpiexec" "$stage/bin/mpiexec"
-  cp -L "$folder/hydra_pmi_proxy" "$stage/bin/"
-  licence "$mpiexec"
+  pack bin/mpiexec "$mpiexec"
+  pack bin/hydra_pmi_proxy "$folder/hydra_pmi_proxy"
 }
 
-licence() {  # FILE: the copyright page of its Debian package
-  local package
-  package=$(dpkg-query -S "$(readlink -f "$1")" 2>/dev/null | head -n 1 | cut -d: -f1) || true
-  [[ -z $package || ! -e /usr/share/doc/$package/copyright ]] || cp -L "/usr/share/doc/$package/copyright" "$stage/share/octet/licences/$package"
+pack() {  # NAME PATH
+  cp -L "$2" "$stage/$1"
+  packed+=("$1 $2")
 }
 
 # Libraries that stay with the system. libgomp is packed: a bare system has no OpenMP.
@@ -77,8 +81,7 @@ copy_libraries() {
     [[ ! $library =~ $of_cuda ]] || fail "a program links $library: CUDA's libraries are loaded at run time"
     [[ $path != not ]] || fail "$library is not found"
     [[ ! -e $stage/lib/$library ]] || continue
-    cp -L "$path" "$stage/lib/$library"
-    licence "$path"
+    pack "lib/$library" "$path"
   done < <(ldd "$@" | awk '$2 == "=>" { print $1, $3 }' | sort -u)
 }
 
@@ -88,7 +91,7 @@ copy_ucx_modules() {
   ucs=$(ldd "$stage/bin/octet-train" | awk '/libucs\.so/ { print $3 }')
   [[ -n $ucs ]] || return 0
   module=$(dirname "$(readlink -f "$ucs")")/ucx/libuct_cma.so.0
-  [[ ! -e $module ]] || cp -L "$module" "$stage/lib/ucx/"
+  [[ ! -e $module ]] || pack lib/ucx/libuct_cma.so.0 "$module"
 }
 
 # RPATH, not RUNPATH: a cluster's LD_LIBRARY_PATH must not put its MPI or fmt in the place of ours.
@@ -111,6 +114,9 @@ install_launcher
 programs=("$stage"/bin/*)
 copy_libraries "${programs[@]}"
 copy_ucx_modules
+# The tuner has its own libstdc++ (plugin.cmake).
+packed+=("lib/libnccl-tuner-octet.so $(g++ -print-file-name=libstdc++.a)")
+printf '%s\n' "${packed[@]}" | "$source/jobs/bundle-licences.sh" "$stage/share/octet/licences"
 set_paths
 "$source/jobs/check-symbols.sh" "$stage" || fail "$name would not start on Ubuntu 22.04"
 

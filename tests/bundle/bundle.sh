@@ -6,7 +6,8 @@
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 jobs=$here/../../jobs
-tarball=$(readlink -f "${1:?usage: tests/bundle/bundle.sh TARBALL}")
+[[ $# == 1 && $1 != -* ]] || { echo 'usage: tests/bundle/bundle.sh TARBALL' >&2 && exit 64; }
+tarball=$(readlink -f "$1")
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 passed=0 failed=0 skipped=0
 
@@ -118,6 +119,22 @@ skips_without_gpu() {
   cat "$work/script"
   tail -n 1 "$work/script" | grep -qE "^$1: SKIPPED: no CUDA device: .+"
 }
+# Its help and version are printed, and what it does not know is refused.
+bench_gpu_knows_its_words() {
+  local program=$octet/bin/octet-bench-gpu words code
+  { env -i "$program" -h | grep '^usage: octet-bench-gpu '; } && { env -i "$program" --version | grep '^octet-bench-gpu '; } || return
+  for words in '' --bogus --rows '--rows - --cpuu' '--device --libraries' '--device --cpu'; do
+    code=0
+    # shellcheck disable=SC2086  # several words
+    env -i "$program" $words </dev/null >"$work/printed" || code=$?
+    [[ $code == 64 && ! -s $work/printed ]] || { echo "octet-bench-gpu $words: exit code $code, expected 64" && return 1; }
+  done
+}
+finds_no_device() {
+  local code=0
+  env -i "$octet/bin/octet-bench-gpu" --device || code=$?
+  ((code == 64))
+}
 names_libraries() { skips_without_gpu check && grep -q '^driver: ' "$work/script" && grep -q '^libcublasLt\.so\.' "$work/script"; }
 lists_rows() {
   env -i PATH="$PATH" "$octet/jobs/gpu/bench.sh" --list >"$work/script" && wc -l "$work/script" &&
@@ -136,6 +153,35 @@ resumes_on_cpu() {
 has_tuner() {
   readelf --dyn-syms --wide "$octet/lib/libnccl-tuner-octet.so" | awk '$7 != "UND" && $8 ~ /^ncclTunerPlugin_v[456]/ { ++n } END { exit n != 3 }'
 }
+licences=$octet/share/octet/licences
+# Every library and each program of MPICH has a line in SOURCES with a source, and a page of the package named there; so
+# has what is compiled in.
+licensed() {
+  local file name package missing=0
+  while read -r file; do
+    name=${file#"$octet/"}
+    package=$(awk -v name="$name" '$1 == name && index($5, "https://") == 1 && index($5, "/" $4 "/") { print $2 }' "$licences/SOURCES")
+    [[ -n $package && -s $licences/$package ]] || { echo "$name: '$package' of SOURCES has no page" && missing=1; }
+  done < <(find "$octet/lib" -type f -name '*.so*' && printf '%s\n' "$octet"/bin/{mpiexec,hydra_pmi_proxy})
+  for name in librandom123-dev nlohmann-json3-dev libgtest-dev libjs-dygraphs nvidia-cuda-runtime nvidia-cudnn-frontend; do
+    [[ -s $licences/$name ]] || { echo "$name: has no page" && missing=1; }
+  done
+  [[ -s $octet/LICENSE && -s $octet/NOTICE ]] && ((missing == 0))
+}
+# Pages name the texts of common-licenses one by one or as {GPL-2,LGPL-2.1}, and end sentences with them.
+has_common_texts() {
+  local text missing=0
+  find "$licences" -maxdepth 1 -type f -exec grep -ohE 'common-licenses/[A-Za-z0-9{][A-Za-z0-9.,}{+-]*' {} + | cut -d/ -f2 |
+    tr '{},' '\n' | sed 's/\.$//' | grep . | sort -u >"$work/texts"
+  while read -r text; do
+    [[ -s $licences/common-licenses/$text ]] || { echo "common-licenses/$text is not there" && missing=1; }
+  done <"$work/texts"
+  grep -qx GPL-2 "$work/texts" && ((missing == 0))
+}
+refuses_without_licence() {
+  ! "$jobs/bundle-licences.sh" "$work/licences" <<<"lib/libnone.so $tarball" >"$work/refused" 2>&1 &&
+    grep -qF "$tarball is of no Debian package" "$work/refused"
+}
 gpu_tests_in_root() { in_root "/opt/$bundle/bin/octet-test-gpu" --gtest_brief=1; }
 
 cd "$work" || exit 1
@@ -146,10 +192,15 @@ check 'libraries of LD_LIBRARY_PATH are not taken' own_libraries_first
 check 'octet-train --help with an empty environment' env -i "$octet/bin/octet-train" --help
 check 'models are found beside the program' finds_configs
 check 'the tuner plugin has the symbols that NCCL looks for' has_tuner
+check 'octet-bench-gpu: help, version and wrong commands' bench_gpu_knows_its_words
+check 'what is packed or compiled in has a licence, and files a place of their source' licensed
+check 'the texts that licences name are there' has_common_texts
+check 'a library of no package is refused by name' refuses_without_licence
 check '2 ranks train 3 steps in float8' eval '(trains_here)'
 if compgen -G '/dev/nvidia[0-9]*' >/dev/null; then
   skip 'GPU scripts without a GPU' 'this machine has one'
 else
+  check 'octet-bench-gpu --device: 64 without a GPU' finds_no_device
   check 'check.sh names the libraries and skips without a GPU' names_libraries
   check 'sanitize.sh skips without a GPU' skips_without_gpu sanitize
   check 'bench.sh skips without a GPU' skips_without_gpu bench

@@ -14,7 +14,7 @@ import sys
 
 FIRST = ["README.md", "jobs/bundle-readme.md"]
 QUOTING = ["docs/one-step.md"]
-PAGES = ["README.md", "CONTRIBUTING.md", "jobs/bundle-readme.md"]  # and all of docs/
+PAGES = ["README.md", "CONTRIBUTING.md", "NOTICE", "jobs/bundle-readme.md"]  # and all of docs/
 MADE = ("build/", "runs/", "data/", "text/")
 OF_A_RUN = ("bindings.txt", "config.yaml", "config.json", "owner.json", "status.json", "failure.txt", "profile.json",
             "profile-rankN.json", "job.sh", "octet-train.sh", "octet.sh", "manifest.json", "results.json", "tasks.json")
@@ -26,7 +26,7 @@ LINK = re.compile(r"\]\(([\w./-]+)(?:#[^)\s]*)?\)")  # within the repository, fr
 TOP = ("src/", "kernels/", "jobs/", "slurm/", "configs/", "checkpoints/", "tests/", "docs/", "cmake/", ".ci/")
 # A command that starts a script of the tree, in a block of code or in backticks.
 STARTED = re.compile(r"(?:^ {0,4}|`)(?:[A-Z_]+=\S+ )*(?:\./)?((?:jobs|tests|docs|slurm)/[\w./-]+\.(?:py|sh))(?= )")
-NAMED = re.compile(r"^[\w.-]+\.(md|txt|json|cmake|sh|py)$|^LICENSE$")
+NAMED = re.compile(r"^[\w.-]+\.(md|txt|json|cmake|sh|py)$|^(LICENSE|NOTICE)$")
 
 
 def alternatives(word):
