@@ -215,15 +215,16 @@ std::string usage_text() {
          "  srun --mpi=pmi2 octet-commbench --config run.yaml --device cuda   what the steps of a run send\n"
          "  srun --mpi=pmi2 octet-commbench --pairs nodes --device cuda       which node or link is slow\n"
          "  mpiexec -n 4 octet-commbench --sweep --compare-mpi                against plain MPI, in turns\n\n"
-         "  --help         this text\n"
+         "  -h, --help     this text\n"
+         "  --version      commit, build and libraries\n"
          "  -b -e -f -n -w -c -d -T -J   of nccl-tests: min, max, factor, iterations, warmup, check, dtype, timeout, "
          "json\n"
          "  --sweep        the sweep beside --config or --pairs; without these it is what is measured\n"
          "  --compare-mpi  in the sweep: MPI_Allreduce and so on in turns with ours, and the ratio\n\n" +
          help_text(schema) +
-         "\nOptions of octet-train (--section.key VALUE) change the run of --config. Exit codes: 0; 76 when a result "
-         "was\n"
-         "wrong, 71 when a rank was lost or an operation took longer than --timeout, 64 for a wrong command.\n";
+         "\nOptions of octet-train (--section.key VALUE) change the run of --config.\n"
+         "Exit codes: 0; 64 for a wrong command, 70 when the machine failed it, 71 when a rank was lost or an\n"
+         "operation took longer than --timeout, 76 when a result was wrong.\n";
 }
 
 }  // namespace octet::commbench

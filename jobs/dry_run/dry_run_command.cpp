@@ -42,6 +42,19 @@ bool asks_for_dry_run(const std::vector<std::string>& words) {
   return std::ranges::find(words, flag) != words.end();
 }
 
+void refuse_dry_run_options(const std::vector<std::string>& words) {
+  DryRunOptions ignored;
+  Schema schema;
+  declare(schema, ignored);
+  for (const std::string& word : words) {
+    const std::string option = word.substr(0, word.find('='));
+    const bool is_own = option.starts_with("--") && schema.find(option.substr(2)) != nullptr;
+    if (is_own || option.starts_with("--cluster.")) {
+      throw usage_error("config", "command line: {} is of a dry run, expected {} too", option, flag);
+    }
+  }
+}
+
 DryCommand parse_dry_run(const std::vector<std::string>& words) {
   DryCommand out;
   Schema schema;

@@ -19,6 +19,9 @@ struct DryCommand {
 /// Says whether a command line asks for a dry run.
 bool asks_for_dry_run(const std::vector<std::string>& words);
 
+/// Throws a usage error for an option that only a dry run has, in a command line that asks for none.
+void refuse_dry_run_options(const std::vector<std::string>& words);
+
 /// Reads such a command line. Throws usage errors.
 DryCommand parse_dry_run(const std::vector<std::string>& words);
 

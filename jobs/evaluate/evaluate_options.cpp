@@ -8,6 +8,7 @@
 #include "src/base/error.h"
 #include "src/base/is_there.h"
 #include "src/base/options/arguments.h"
+#include "src/base/options/byte_size.h"
 #include "src/base/options/document.h"
 #include "src/base/options/yaml_document.h"
 #include "src/train/options/sections.h"
@@ -19,7 +20,7 @@ const std::vector<std::string> flags = {"help", "control-tokens", "generate", "o
 
 /// As written on the command line.
 struct Texts {
-  std::string compare_precision = "same", format = "auto", split = "none";
+  std::string compare_precision = "same", format = "auto", split = "none", max_document = "64MiB";
   std::int64_t seed = 1234;
   Float8Config float8{};
 };
@@ -54,6 +55,8 @@ void declare_texts(Schema& schema, Options& o, Texts& t) {
   schema.add("field", o.text.field).help("Key or column of --text that holds a document.");
   schema.add_choice("split-documents", t.split, {"none", "blank-lines"})
       .help("What a document of plain text is: a file, or the lines between blank lines.");
+  schema.add("max-document", t.max_document)
+      .help("A longer record of --text, or a longer text that the tokenizer cannot cut, is refused.");
   schema.add("stride", o.stride)
       .unit("tokens")
       .between(0, most_sequences)
@@ -105,7 +108,7 @@ void refuse_idle(Schema& schema, const Options& o) {
     }
   };
   if (o.text.input.empty()) {
-    for (const char* name : {"format", "field", "split-documents"}) refuse(name, "--text");
+    for (const char* name : {"format", "field", "split-documents", "max-document"}) refuse(name, "--text");
   }
   if (o.models.control_tokens && !o.data.empty()) {
     throw usage_error("evaluate", "--control-tokens changes nothing here: it is for --text, --tasks and --generate");
@@ -165,6 +168,7 @@ Options parse_options(int argc, const char* const* argv) {
   }
   if (t.format != "auto") o.text.format = value_named<TextFormat>(t.format);
   o.text.split = split_documents_from(t.split);
+  o.text.max_document = parse_bytes(t.max_document, "--max-document");
   o.bootstrap.seed = o.generate.sampling.seed = static_cast<std::uint64_t>(t.seed);
   if (t.compare_precision != "same") o.compare_precision = value_named<Precision>(t.compare_precision);
   o.models.float8 = float8_given(schema);

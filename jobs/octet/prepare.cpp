@@ -141,7 +141,7 @@ int run_prepare(const std::vector<std::string>& arguments) {
   if (options.max_bad < 0) throw usage_error("octet", "--max-bad is {}; expected at least 0", options.max_bad);
   options.eos = !no_eos;
   options.split = split_documents_from(split);
-  if (format != "auto") options.format = choice<TextFormat>("format", format);
+  options.format = text_format_from(format);
   options.bad_utf8 = choice<BadUtf8>("bad-utf8", bad_utf8);
   options.max_document = parse_bytes(max_document, "--max-document");
   options.part_bytes = parse_bytes(part_size, "--part-size");

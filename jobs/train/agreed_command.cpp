@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "jobs/dry_run/dry_run_command.h"
 #include "jobs/ranks/same_lines.h"
 #include "src/base/read_file.h"
 #include "src/comm/host_exchange.h"
@@ -40,6 +41,7 @@ void AgreedCommand::read() {
   for (const std::string& word : words_) words.push_back(word.c_str());
   wrong_ = nullptr;
   try {
+    refuse_dry_run_options(words_);
     read_ = parse_command_line(static_cast<int>(words.size()), words.data());
     const CommConfig& comm = read_.config.comm;
     watchdog_.set_limits({.start = comm.start_timeout_seconds,

@@ -1,14 +1,17 @@
 #include "src/base/progress.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <string_view>
 
 #include "src/base/log.h"
 #include "src/base/printable.h"
 #include "src/base/seconds_since.h"
+#include "src/base/utf8_piece.h"
 
 namespace octet {
 namespace {
@@ -16,6 +19,20 @@ namespace {
 constexpr auto redraw_interval = std::chrono::milliseconds(100);
 constexpr auto line_interval = std::chrono::seconds(10);
 constexpr int bar_width = 30;
+
+/// Of the terminal that standard error is, as wide as it is now.
+std::size_t columns() {
+  constexpr std::size_t usual = 80;
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : usual;
+}
+
+/// The first `most` characters of a text that is UTF-8.
+std::string_view beginning(std::string_view text, std::size_t most) {
+  std::size_t end = 0;
+  while (most-- > 0 && end < text.size()) end += first_utf8_piece(text.substr(end)).bytes;
+  return text.substr(0, end);
+}
 
 }  // namespace
 
@@ -46,7 +63,9 @@ bool StatusLine::due() const {
 
 void StatusLine::show(const std::string& text) {
   if (terminal_) {
-    std::fputs(fmt::format("\r\033[K{}", readable(text)).c_str(), stderr);  // the terminal may be gone
+    const std::string line = readable(text);
+    // Of a text that goes on in a second row the first would stay. The terminal may be gone.
+    std::fputs(fmt::format("\r\033[K{}", beginning(line, columns() - 1)).c_str(), stderr);
     std::fflush(stderr);
     drawn_ = !text.empty();
   } else if (text.empty() || !due()) {

@@ -11,8 +11,8 @@ std::string format_bytes(std::int64_t bytes);
 /// ", 12 s left" of work of which a share of 0 to 1 took so many seconds; empty where nothing is done yet.
 std::string time_left(double share, double seconds);
 
-/// Says on standard error what goes on now: on a terminal one line that is written anew, elsewhere a line of the log
-/// every ten seconds. For one thread.
+/// Says on standard error what goes on now: on a terminal one line that is written anew, cut off where the terminal
+/// ends; elsewhere a line of the log every ten seconds. For one thread.
 class StatusLine {
  public:
   using Clock = std::chrono::steady_clock;

@@ -110,6 +110,12 @@ Packing packing_by_content(std::string_view beginning, const std::string& path) 
   return skipped ? Packing::zstd : Packing::none;
 }
 
+std::optional<TextFormat> text_format_from(std::string_view name) {
+  if (name == "auto") return std::nullopt;
+  if (const auto format = value_named<TextFormat>(name)) return *format;
+  throw usage_error("corpus", "--format is \"{}\"; expected auto, text, jsonl or parquet", name);
+}
+
 std::optional<TextFormat> format_by_content(std::string_view beginning) {
   if (beginning.empty()) return std::nullopt;
   if (beginning.starts_with(byte_order_mark)) beginning.remove_prefix(byte_order_mark.size());

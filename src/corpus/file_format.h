@@ -13,6 +13,8 @@ enum class TextFormat : std::uint8_t { text, jsonl, parquet };
 constexpr auto names_of(TextFormat) {
   return std::to_array<std::string_view>({"text", "jsonl", "parquet"});
 }
+/// What --format says; nothing for auto. Usage error for any other word.
+std::optional<TextFormat> text_format_from(std::string_view name);
 
 struct FileFormat {
   TextFormat text = TextFormat::text;

@@ -45,8 +45,8 @@ class TextReader final : public DocumentReader {
  public:
   TextReader(const TextDocuments& options, const Tokenizer& tokenizer)
       : tokenizer_(tokenizer),
-        read_{.split = options.split, .field = options.field},
-        encoder_(tokenizer, {.field = options.field, .eos = false}) {
+        read_{.split = options.split, .field = options.field, .max_document = options.max_document},
+        encoder_(tokenizer, {.field = options.field, .max_document = options.max_document, .eos = false}) {
     const InputPlan plan = plan_input(find_input_files({options.input}), options.format, 256 << 20, {});
     bytes_ = plan.bytes;
     for (const InputPart& part : plan.parts) units_.insert(units_.end(), part.units.begin(), part.units.end());

@@ -47,6 +47,7 @@ struct TextDocuments {
   std::optional<TextFormat> format{};  ///< none: told by content and name
   std::string field = "text";
   SplitDocuments split = SplitDocuments::none;
+  std::int64_t max_document = 64 << 20;  ///< bytes; a longer record or text that cannot be cut is refused
 };
 std::unique_ptr<DocumentReader> read_texts(const TextDocuments& options, const Tokenizer& tokenizer);
 

@@ -257,6 +257,16 @@ TEST(Profile, OverridesComeFromTheCommandLine) {
   EXPECT_HAS(unknown, "ibm-roce");
 }
 
+TEST(Profile, AKeyIsGivenOnce) {
+  std::vector<std::string> words = {"--cluster.cpu.cores", "4", "run.yaml", "--cluster.nics.gbps=100"};
+  const ProfileOverrides both = {{"cpu.cores", "4"}, {"nics.gbps", "100"}};
+  EXPECT_EQ(take_profile_overrides(words), both);
+  EXPECT_EQ(words, std::vector<std::string>{"run.yaml"});
+  words = {"--cluster.cpu.cores", "4", "--cluster.cpu.cores=4"};
+  EXPECT_HAS(test::error_of([&] { take_profile_overrides(words); }),
+             "command line: --cluster.cpu.cores is given twice, expected once");
+}
+
 TEST(Profile, FindsTheFileSystemOfAPath) {
   ClusterProfile p;
   p.file_systems = {{.path = "/", .kind = "local", .advice = ""},

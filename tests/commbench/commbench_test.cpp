@@ -402,8 +402,8 @@ TEST(Commbench, CollectivesAreSpelledAsOthersSpellThem) {
 TEST(Commbench, HelpShowsExamples) {
   const CommandResult r = launch(2, "--help");
   EXPECT_EQ(r.exit_code, 0);
-  for (const char* text :
-       {"mpiexec -n 4 octet-commbench --max 16M", "--compare-mpi", "--row-seconds", "--pairs", "-b -e -f -n -w -c"}) {
+  for (const char* text : {"mpiexec -n 4 octet-commbench --max 16M", "--compare-mpi", "--row-seconds", "--pairs",
+                           "-b -e -f -n -w -c", "-h, --help", "--version", "70 when the machine failed it"}) {
     EXPECT_NE(r.out.find(text), std::string::npos) << text;
   }
 }

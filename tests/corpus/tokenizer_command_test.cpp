@@ -76,6 +76,23 @@ TEST_F(TokenizerCommand, OfTextThatIsNoUtf8NamesItsOwnOption) {
   EXPECT_HAS(refused.err, "latin.txt: byte 233 at offset 3 is no UTF-8; --replace-bad-utf8 takes it");
 }
 
+TEST_F(TokenizerCommand, HasTheOptionsThatItsMessagesName) {
+  write_bytes(folder_ / "lines.txt", test::read_bytes(folder_ / "lines.jsonl"));
+  const std::string input =
+      "train --input " + (folder_ / "lines.txt") + " --vocab-size 300 --output " + (folder_ / "x.json");
+  const auto refused = octet(input);
+  EXPECT_EQ(refused.exit_code, 64);
+  EXPECT_HAS(refused.err, "lines.txt: ");
+  EXPECT_HAS(refused.err, "say what it is by --format");
+  EXPECT_EQ(train("lines.txt", "1.json", "--format jsonl"), train("lines.jsonl", "2.json"));
+  EXPECT_HAS(octet(input + " --format json").err, "--format is \"json\"; expected auto, text, jsonl or parquet");
+
+  const auto longer = octet(input + " --format jsonl --max-document 16");
+  EXPECT_EQ(longer.exit_code, 64);
+  EXPECT_HAS(longer.err, "lines.txt:1: is longer than --max-document 16 B");
+  EXPECT_EQ(train("lines.txt", "3.json", "--format jsonl --max-document 1K"), train("lines.jsonl", "4.json"));
+}
+
 TEST_F(TokenizerCommand, MakesTheSameOfEveryFormatAndNumberOfWorkers) {
   // A text of lines has the words of its lines, as the pattern cuts them.
   const std::string one = train("text.txt", "1.json", "--workers 1");

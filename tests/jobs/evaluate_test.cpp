@@ -269,6 +269,8 @@ TEST(Evaluate, RefusesInOneMessage) {
   refused(run + " --text " + text + " --output empty.txt", "--output empty.txt: is no folder; expected one");
   refused(run + " --text " + text + " --output empty.txt/below", "empty.txt/below: cannot be made: ");
   refused(run + " --text missing.txt", "input missing.txt: cannot be read: No such file");
+  write_bytes(workplace() / "lines.jsonl", "{\"text\": \"a line\"}\n");
+  refused(run + " --text lines.jsonl --max-document 8", "lines.jsonl: line 1: is longer than --max-document 8 B");
   refused(run + " --text " + text + " --stride 33", "--stride is 33; expected at most the window of 32 tokens");
   refused(run + " --text " + text + " --row-tokens 8", "--row-tokens is 8; expected at least the window of 32 tokens");
   refused(run + " --text " + text + " --row-tokens 200 --precision float8 --float8.recipe blockwise",
@@ -282,7 +284,9 @@ TEST(Evaluate, RefusesInOneMessage) {
           "--data: data/too-high.bin: its largest token id is 300, at position 1500 of 2000");
   { TokenFileWriter(workplace() / "data/empty", TokenType::u8).finish(); }
   refused(run + " --data data/empty", "data/empty.bin: has no documents");
-  refused(run + " --data data/text --field x", "--field changes nothing here: it is for --text");
+  for (const std::string option : {"--field", "--max-document"}) {
+    refused(run + " --data data/text " + option + " 9", option + " changes nothing here: it is for --text");
+  }
 }
 
 TEST(Evaluate, HelpNamesExitCodes) {

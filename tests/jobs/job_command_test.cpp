@@ -373,5 +373,13 @@ TEST_F(JobCommand, OneUnhealthyNodeIsLeftOutUnlessItsStorageIsWhatIsWrong) {
   }
 }
 
+TEST_F(JobCommand, HostsHasHelpAsTheOthersHave) {
+  for (const char* words : {"hosts --help", "hosts -h", "before --help"}) {
+    const CommandResult r = in_workplace(fmt::format("{}/octet job {}", OCTET_BIN_DIR, words));
+    EXPECT_EQ(r.exit_code, 0) << words << "\n" << r.all();
+    EXPECT_HAS(r.out, "       octet job hosts LIST\n");
+  }
+}
+
 }  // namespace
 }  // namespace octet::test

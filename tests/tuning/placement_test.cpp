@@ -267,6 +267,7 @@ TEST(PlacementCommand, MistakesAreNamed) {
            {"--nodes 4 --lost-rails 1@m5", "no placement has a node m5"},
            {"--nodes 4 --lost-rails 8@n1", "has lost 8 of 8 cards"},
            {"--nodes 4 --set network.leaf=3", "network.leaf"},
+           {"--nodes 4 --set nics.gbps=100 --cluster.nics.gbps 100", "--cluster.nics.gbps is given twice"},
            {"--nodes -4", "--nodes = \"-4\": expected a whole number"},
            {"--nodes 4 --tp 0", "--tp = \"0\": expected a whole number"},
            {"--nodes 4 --dp-replicate -1", "--dp-replicate = \"-1\": expected a whole number"},

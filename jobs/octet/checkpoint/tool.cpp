@@ -29,6 +29,13 @@ std::string without_slash(std::string path) {
   return path;
 }
 
+/// With progress, whose line is gone when this returns.
+std::vector<checkpoint::Damage> damage_of(const OpenCheckpoint& checkpoint, int threads) {
+  Progress progress("verifying " + checkpoint.directory, checkpoint::bytes_to_verify(checkpoint.manifest));
+  return checkpoint::find_damage(checkpoint.directory, checkpoint.manifest, threads,
+                                 [&](std::int64_t bytes) { progress.advance(bytes); });
+}
+
 }  // namespace
 
 std::string checkpoints_folder(const std::string& run) {
@@ -64,11 +71,8 @@ int hashing_threads(int asked) {
 }
 
 int report_damage(const OpenCheckpoint& checkpoint, int threads) {
-  Progress progress("verifying " + checkpoint.directory, checkpoint::bytes_to_verify(checkpoint.manifest));
-  const auto damage = checkpoint::find_damage(checkpoint.directory, checkpoint.manifest, threads,
-                                              [&](std::int64_t bytes) { progress.advance(bytes); });
   int code = 0;
-  for (const checkpoint::Damage& d : damage) {
+  for (const checkpoint::Damage& d : damage_of(checkpoint, threads)) {
     log::error("[octet] {}/{}: {}", checkpoint.directory, d.file, d.what);
     code = std::max(code, static_cast<int>(d.code));
   }

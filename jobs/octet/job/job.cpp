@@ -201,7 +201,8 @@ int after(const po::variables_map& values) {
 }  // namespace
 
 int run_job(const std::vector<std::string>& arguments) {
-  if (!arguments.empty() && arguments[0] == "hosts") return list_hosts(arguments);
+  const bool asks_for_help = !arguments.empty() && (arguments.back() == "--help" || arguments.back() == "-h");
+  if (!arguments.empty() && arguments[0] == "hosts" && !asks_for_help) return list_hosts(arguments);
   po::options_description options("Options");
   options.add(job_options());
   po::options_description more("Before a launch");

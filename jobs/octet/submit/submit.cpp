@@ -12,6 +12,7 @@
 #include "jobs/octet/submit/shell.h"
 #include "jobs/octet/submit/submission.h"
 #include "src/base/log.h"
+#include "src/base/options/text.h"
 #include "src/cluster/environment/findings.h"
 #include "src/cluster/environment/job_environment.h"
 #include "src/cluster/machine/running_program.h"
@@ -175,6 +176,17 @@ ClusterProfile profile_to_print(const SubmitCommand& command) {
   return read_profile(command.options.cluster, command.profile_overrides);
 }
 
+/// A first word that is no file and all but the name of a subcommand.
+void refuse_mistyped_subcommand(const std::string& word) {
+  std::error_code unknown;
+  if (word.starts_with('-') || std::filesystem::exists(word, unknown)) return;
+  const std::string hint = nearest_hint(word, {"status", "cancel", "logs"});
+  if (!hint.empty()) {
+    throw usage_error("submit", "{}: is no file, no run and no subcommand{}; octet submit --help", in_quotes(word),
+                      hint);
+  }
+}
+
 int print_profile(const SubmitCommand& command) {
   fmt::print(std::cout, "{}", to_yaml(profile_to_print(command)));
   return 0;
@@ -195,11 +207,16 @@ int print_environment(const SubmitCommand& command) {
 
 int run_submit(const std::vector<std::string>& arguments) {
   const std::string first = arguments.empty() ? "" : arguments[0];
-  const std::vector<std::string> rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
+  std::vector<std::string> rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
+  if (first == "help") {  // `octet submit help logs`
+    rest.emplace_back("--help");
+    return run_submit(rest);
+  }
   submit::clear_client_settings();
   if (first == "status") return submit::run_status(rest);
   if (first == "cancel") return submit::run_cancel(rest);
   if (first == "logs") return submit::run_logs(rest);
+  submit::refuse_mistyped_subcommand(first);
   const submit::SubmitCommand command = submit::parse_submit(arguments);
   switch (command.action) {
     case submit::SubmitCommand::Action::help:

@@ -256,13 +256,16 @@ std::string submit_usage() {
          "usage: octet submit RUN.yaml --cluster NAME --nodes N [OPTIONS]\n"
          "       octet submit RUN_DIR [OPTIONS]             cluster and nodes as its last job had them\n"
          "       octet submit status|cancel|logs RUN_DIR\n"
+         "  -h, --help           this text\n"
          "  --dry-run            print every file that would be written, and write nothing\n"
          "  --hold               submit, but do not start before scontrol release\n"
          "  --print-profile      the cluster's profile, with all its defaults\n"
          "  --print-environment  what its jobs set, for a shell that measures: eval \"$(octet submit ...)\"\n"
          "  --print-reference    the keys of a profile as Markdown (docs/clusters.md)\n\n" +
          help_text(schema) +
-         "\nOptions of octet-train (--section.key VALUE) change the run, --cluster.section.key VALUE the profile.\n";
+         "\nOptions of octet-train (--section.key VALUE) change the run, --cluster.section.key VALUE the profile.\n"
+         "Exit codes: 0; 64 for a wrong command or run, and for what Slurm refuses; 70 when the machine failed it,\n"
+         "or when Slurm does not answer status or cancel.\n";
 }
 
 }  // namespace octet::submit

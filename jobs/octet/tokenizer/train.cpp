@@ -44,7 +44,7 @@ void complete(TrainOptions& options, std::vector<std::string> more) {
 
 bool read_options(const std::vector<std::string>& arguments, TrainOptions& options) {
   std::vector<std::string> special;
-  std::string split, format, max_document;
+  std::string format, max_document;
   bool replace = false;
   po::options_description described("options");
   described.add_options()                                                                                //
@@ -57,17 +57,23 @@ bool read_options(const std::vector<std::string>& arguments, TrainOptions& optio
       ("special", po::value(&special)->multitoken(), "further special tokens, in the order of their ids")  //
       ("min-frequency", po::value(&options.training.min_frequency)->default_value(0),
        "pairs that are rarer in the texts are not merged")  //
+      ("format", po::value(&format)->default_value("auto"),
+       "what files are: auto (by content and name), text, jsonl or parquet")  //
       ("field", po::value(&options.input.field)->default_value(options.input.field),
        "key or column that holds a record's text")                                                                //
       ("replace-bad-utf8", po::bool_switch(&replace), "take text that is no UTF-8 with U+FFFD in place of that")  //
       ("max-bad", po::value(&options.input.max_bad)->default_value(0),
-       "records without a text that may be left out")                                                               //
+       "records without a text that may be left out")  //
+      ("max-document", po::value(&max_document)->default_value("64MiB"),
+       "a longer record, or a longer text without a place to cut it, is refused")                                   //
       ("workers", po::value(&options.input.workers)->default_value(0), "threads that count; 0: one for each core")  //
       ("overwrite", po::bool_switch(&options.overwrite), "replace a file that exists");
   if (!parse_arguments(arguments, train_usage, described, "input", -1)) return false;
   if (options.input.workers < 0 || options.input.workers > 4096) {
     throw usage_error("octet", "--workers is {}; expected 0 to 4096", options.input.workers);
   }
+  options.input.format = text_format_from(format);
+  options.input.max_document = parse_bytes(max_document, "--max-document");
   if (replace) options.input.bad_utf8 = BadUtf8::replace;
   complete(options, special);
   return true;

@@ -97,7 +97,7 @@ ClusterProfile profile_of(const Options& o, const SlurmTopology* topology) {
   for (const std::string& assignment : o.set) {
     const std::size_t equals = assignment.find('=');
     if (equals == std::string::npos) throw usage_error("octet", "--set {}: expected KEY=VALUE", assignment);
-    overrides.emplace_back(assignment.substr(0, equals), assignment.substr(equals + 1));
+    add_override(overrides, assignment.substr(0, equals), assignment.substr(equals + 1));
   }
   std::size_t leaf_nodes = 0;
   if (topology != nullptr) {
