@@ -4,7 +4,12 @@
 #   NAME_VERSION   newest version allowed of a set of symbols; default: what Ubuntu 22.04 has
 # Sets that are not named may not be older or newer: GLIBC_PRIVATE and GLIBC_ABI_* are refused. Needs readelf.
 set -euo pipefail
-folder=${1:?usage: jobs/check-symbols.sh FOLDER [NAME_VERSION...]}
+case ${1:-} in
+  -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;
+  -*) echo "jobs/check-symbols.sh: unknown option $1 (see --help)" >&2 && exit 64 ;;
+  '') echo 'jobs/check-symbols.sh: name the folder to look through (see --help)' >&2 && exit 64 ;;
+esac
+folder=$1
 shift
 (($#)) || set -- GLIBC_2.35 GLIBCXX_3.4.30 CXXABI_1.3.13 GCC_12.0.0
 

@@ -4,13 +4,15 @@
 # Usage: jobs/english-text.sh FILE [THIRD]
 #   THIRD   which third of the entries: 1 (default), or 2 or 3, whose texts no model has seen that was trained on another
 set -euo pipefail
-third=${2:-1}
-if (($# < 1 || $# > 2)) || [[ $1 == -* || $third != [123] ]]; then
-  sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" >&2
-  [[ ${1:-} == --help ]] && exit
-  exit 64
-fi
-target=$1
+fail() { echo "jobs/english-text.sh: $1 (see --help)" >&2 && exit 64; }
+case ${1:-} in
+  -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;
+  -*) fail "unknown option $1" ;;
+  '') fail 'name the file to write' ;;
+esac
+target=$1 third=${2:-1}
+[[ $third == [123] ]] || fail "THIRD is '$third', expected 1, 2 or 3"
+(($# < 3)) || fail "'$3' is one word too many"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 "$here/install-packages.sh" dict-gcide
 mkdir -p "$(dirname "$target")"

@@ -2,6 +2,7 @@
 # Fetches Arrow's C++ libraries and headers, by which octet prepare and octet-evaluate read Parquet, into build/arrow of the source tree:
 # they stand in PyPI's package pyarrow (55 MB; 75 MB stay), since Debian 12 has none. The build takes them when they are
 # there (-DOCTET_ARROW=ON|OFF says so). Does nothing when they are.
+# Usage: jobs/install-arrow.sh
 # x86-64 Linux; needs python3 with pip and unzip, which it installs on Debian.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -11,10 +12,10 @@ sum=39cb0f2418282c24bea6ceda77b03e5a8f0a5766b63a8bf194d4e2a2c423548c # of the wh
 folder=$PWD/build/arrow
 stamp=$folder/.octet-$version
 
-case ${1:-} in
+case $* in
   '') ;;
   -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;
-  *) echo "jobs/install-arrow.sh: unknown option $1 (see --help)" >&2 && exit 64 ;;
+  *) echo "jobs/install-arrow.sh: '$*', expected nothing (see --help)" >&2 && exit 64 ;;
 esac
 [[ ! -e $stamp ]] || exit 0
 

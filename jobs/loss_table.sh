@@ -4,7 +4,11 @@
 # Usage: jobs/loss_table.sh RUN...     RUN: a run directory
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-(($#)) || { sed -n 's/^# \{0,1\}//; 2,4p' "$0" && exit 64; }
+case ${1:-} in
+  -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;
+  -*) echo "loss_table.sh: unknown option $1 (see --help)" >&2 && exit 64 ;;
+  '') echo 'loss_table.sh: name at least one run directory (see --help)' >&2 && exit 64 ;;
+esac
 for run in "$@"; do
   [[ -f $run/metrics.jsonl && -r $run/metrics.jsonl ]] && continue
   echo "loss_table.sh: $run: has no metrics.jsonl that can be read; expected a run directory" >&2

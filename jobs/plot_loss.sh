@@ -9,11 +9,11 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 output=loss.png title='Training and validation loss' level='' runs=()
 while (($#)); do
   case $1 in
-    --output) output=${2:?--output needs a file name} && shift ;;
-    --title) title=${2:?--title needs a text} && shift ;;
-    --level) level=${2:?--level needs NAME=VALUE} && shift ;;
+    --output | --title | --level)
+      (($# > 1)) || { echo "plot_loss.sh: $1 needs a value (see --help)" >&2 && exit 64; }
+      printf -v "${1#--}" %s "$2" && shift ;;
     -h | --help) sed -n 's/^# \{0,1\}//; 2,5p' "$0" && exit ;;
-    -*) echo "plot_loss.sh: unknown option $1" >&2 && exit 64 ;;
+    -*) echo "plot_loss.sh: unknown option $1 (see --help)" >&2 && exit 64 ;;
     *) runs+=("$1") ;;
   esac
   shift

@@ -117,6 +117,7 @@ def main():
     parser.add_argument("--grace", type=float, default=10)
     parser.add_argument("--remove")
     parser.add_argument("command", nargs=argparse.REMAINDER)
+    parser.error = lambda message: parser.exit(64, f"owned.py: {message} (see --help)\n")
     options = parser.parse_args()
     if not options.command:
         parser.error("no command")

@@ -27,6 +27,7 @@ export SLURM_CONF=$folder/slurm.conf
 PATH=$PATH:/usr/sbin:/sbin
 
 fail() { echo "virtual-cluster.sh: $1" >&2 && exit "${2:-70}"; }
+usage() { sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit; }
 
 # The name of the folder can be guessed, and what another user has put there would be run.
 check_folder() {
@@ -145,7 +146,8 @@ start() {
         ;;
       --keep) owner=0 ;;
       --affinity) affinity=1 ;;
-      *) fail "unknown option $1" 64 ;;
+      -h | --help) usage ;;
+      *) fail "unknown option $1 (see --help)" 64 ;;
     esac
     shift
   done
@@ -182,7 +184,6 @@ processes() {
 
 kill_node() {
   local -a pids
-  [[ -e $folder/log/${1:?}.log ]] || fail "no node $1 in $folder" 64
   mapfile -t pids < <(processes "$1")
   ((${#pids[@]} != 0)) || return 0
   # As when the power fails: nobody sees another die. An srun has a child, which ends srun's step when that is gone, so
@@ -221,19 +222,27 @@ end() {
   rm -rf "$folder"
 }
 
-[[ ${1:-} == -h || ${1:-} == --help ]] || check_folder
+# Whether so many words may follow the command.
 case ${1:-} in
+  -h | --help) usage ;;
+  kill | revive) (($# == 2)) || fail "$1 needs a node, such as v2, and nothing else (see --help)" 64 ;;
+  stop | end | status | env) (($# == 1)) || fail "$1: '$2' is one word too many (see --help)" 64 ;;
+  start | daemons) ;; # the latter is for this script itself
+  *) fail "'${1:-}', expected start, stop, end, status, env, kill or revive (see --help)" 64 ;;
+esac
+check_folder
+case $1 in
   start) shift && start "$@" ;;
   stop) stop ;;
   end) end ;;
   status) sinfo --Node --long && squeue --long ;;
-  daemons) daemons ;; # for this script itself
+  daemons) daemons ;;
   env)
     [[ -e $SLURM_CONF ]] || fail "no cluster in $folder; start it first" 64
     echo "export SLURM_CONF=$SLURM_CONF"
     ;;
-  kill) kill_node "${2:?which node?}" ;;
-  revive) revive_node "${2:?which node?}" ;;
-  -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" ;;
-  *) fail "expected start, stop, end, status, env, kill or revive (see --help)" 64 ;;
+  kill | revive)
+    [[ -e $folder/log/$2.log ]] || fail "no node $2 in $folder" 64
+    "$1_node" "$2"
+    ;;
 esac

@@ -26,7 +26,9 @@ while (($#)); do
       minutes=${2:-} && shift
       [[ $minutes =~ ^[1-9][0-9]{0,3}$ ]] || { echo "tests/run.sh: --minutes needs a number from 1 to 9999" >&2 && exit 64; }
       ;;
-    --only) only=${2:?--only needs a regular expression} && shift ;;
+    --only)
+      (($# > 1)) || { echo 'tests/run.sh: --only needs a regular expression' >&2 && exit 64; }
+      only=$2 && shift ;;
     --list) list=1 ;;
     -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;
     *) echo "tests/run.sh: unknown option $1 (see --help)" >&2 && exit 64 ;;

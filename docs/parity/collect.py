@@ -151,11 +151,16 @@ def draw():
 
 
 def main():
-    if len(sys.argv) > 2 or sys.argv[1:] in (["-h"], ["--help"]):
-        raise SystemExit(__doc__)
-    check = sys.argv[1:] == ["--check"]
-    if len(sys.argv) == 2 and not check:
-        copy(pathlib.Path(sys.argv[1]))
+    words = sys.argv[1:]
+    if words in (["-h"], ["--help"]):
+        print(__doc__)
+        return
+    check = words == ["--check"]
+    if words and not check:
+        if len(words) > 1 or not pathlib.Path(words[0]).is_dir():
+            print(f"collect.py: '{' '.join(words)}', expected the folder of the runs, --check or nothing (see --help)", file=sys.stderr)
+            raise SystemExit(64)
+        copy(pathlib.Path(words[0]))
     texts = {name: table(reference, names) for name, (reference, names) in TABLES.items()}
     texts |= {f"bits per byte, {name}": evaluated(name) for name in ("60-steps", "gpu")}
     if check:

@@ -9,30 +9,34 @@
 # OCTET_BIN names the folder of the programs (default build/cpu/bin; for gpu build/cuda/bin).
 set -euo pipefail
 
+fail() { echo "evaluate.sh: $1" >&2 && exit 64; }
+
 table=recipes seeds='1 2 3' documents=5000 at_once=1 output=''
 while (($#)); do
   case $1 in
     -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;
-    --table) table=${2:?--table needs recipes or gpu} && shift ;;
-    --seeds) seeds=${2:?--seeds needs whole numbers} && shift ;;
-    --at-once) at_once=${2:?--at-once needs a number} && shift ;;
-    --documents) documents=${2:?--documents needs a number} && shift ;;
-    -*) echo "evaluate.sh: unknown option $1 (see --help)" >&2 && exit 64 ;;
-    *) output=$(realpath -m "$1") ;;
+    --table | --seeds | --documents | --at-once)
+      (($# > 1)) || fail "$1 needs a value (see --help)"
+      option=${1#--} && printf -v "${option//-/_}" %s "$2" && shift ;;
+    -*) fail "unknown option $1 (see --help)" ;;
+    *) [[ -z $output ]] || fail "'$1' is one word too many (see --help)"
+      output=$(realpath -m "$1") ;;
   esac
   shift
 done
-[[ -n $output ]] || { echo 'evaluate.sh: name the folder of the runs (see --help)' >&2 && exit 64; }
+[[ -n $output ]] || fail 'name the folder of the runs (see --help)'
+[[ $seeds =~ ^[0-9]+(\ +[0-9]+)*$ ]] || fail "--seeds '$seeds', expected whole numbers"
+[[ $documents =~ ^[1-9][0-9]*$ ]] || fail "--documents '$documents', expected a number from 1 on"
+[[ $at_once =~ ^[1-9][0-9]*$ ]] || fail "--at-once '$at_once', expected a number from 1 on"
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 recipes='tensorwise rowwise rowwise_with_gw_hp delayed blockwise'
 case $table in
   recipes) programs=${OCTET_BIN:-build/cpu/bin} device=cpu prefix='' ;;
   gpu) programs=${OCTET_BIN:-build/cuda/bin} device=cuda prefix=gpu- recipes="bf16_again $recipes tensorwise_fast_all" ;;
-  *) echo "evaluate.sh: --table '$table', expected recipes or gpu" >&2 && exit 64 ;;
+  *) fail "--table '$table', expected recipes or gpu" ;;
 esac
 export program=$programs/octet-evaluate output documents device prefix
-[[ -x $program ]] ||
-  { echo "evaluate.sh: build first (README.md), or name the folder of the programs in OCTET_BIN: no $program" >&2 && exit 64; }
+[[ -x $program ]] || fail "build first (README.md), or name the folder of the programs in OCTET_BIN: no $program"
 mkdir -p data "$output/evaluated"
 [[ -s data/held-out.txt ]] || jobs/english-text.sh data/held-out.txt 2
 

@@ -9,26 +9,30 @@
 # OCTET_BIN names the folder of the programs (default build/cpu/bin; for gpu build/cuda/bin).
 set -euo pipefail
 
+fail() { echo "run.sh: $1" >&2 && exit 64; }
+
 table=recipes seeds='1 2 3' steps='' at_once=2 output=''
 while (($#)); do
   case $1 in
     -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;
-    --table) table=${2:?--table needs recipes, rounding, accumulators or gpu} && shift ;;
-    --seeds) seeds=${2:?--seeds needs whole numbers} && shift ;;
-    --steps) steps=${2:?--steps needs a number} && shift ;;
-    --at-once) at_once=${2:?--at-once needs a number} && shift ;;
-    -*) echo "run.sh: unknown option $1 (see --help)" >&2 && exit 64 ;;
-    *) output=$(realpath -m "$1") ;;
+    --table | --seeds | --steps | --at-once)
+      (($# > 1)) || fail "$1 needs a value (see --help)"
+      option=${1#--} && printf -v "${option//-/_}" %s "$2" && shift ;;
+    -*) fail "unknown option $1 (see --help)" ;;
+    *) [[ -z $output ]] || fail "'$1' is one word too many (see --help)"
+      output=$(realpath -m "$1") ;;
   esac
   shift
 done
-[[ -n $output ]] || { echo 'run.sh: name a folder for the runs (see --help)' >&2 && exit 64; }
+[[ -n $output ]] || fail 'name a folder for the runs (see --help)'
+[[ $seeds =~ ^[0-9]+(\ +[0-9]+)*$ ]] || fail "--seeds '$seeds', expected whole numbers"
+[[ $at_once =~ ^[1-9][0-9]*$ ]] || fail "--at-once '$at_once', expected a number from 1 on"
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 shorter=()
 if [[ -n $steps ]]; then
   [[ $steps =~ ^[1-9][0-9]*$ && $steps -ge 6 && $table != accumulators ]] ||
-    { echo "run.sh: --steps '$steps' of table $table, expected a number from 6 on, of recipes, rounding or gpu" >&2 && exit 64; }
+    fail "--steps '$steps' of table $table, expected a number from 6 on, of recipes, rounding or gpu"
   shorter=(--train.steps "$steps" --schedule.warmup_steps $((steps / 6)) --schedule.decay_steps $((steps / 3)))
 fi
 
@@ -56,11 +60,11 @@ case $table in
       variants+=("sums-$sums" "--precision float8 --float8.accumulate $sums $short")
     done
     ;;
-  *) echo "run.sh: --table '$table', expected recipes, rounding, accumulators or gpu" >&2 && exit 64 ;;
+  *) fail "--table '$table', expected recipes, rounding, accumulators or gpu" ;;
 esac
 
 [[ -x $programs/octet-train ]] ||
-  { echo "run.sh: build first (README.md), or name the folder of the programs in OCTET_BIN: no $programs/octet-train" >&2 && exit 64; }
+  fail "build first (README.md), or name the folder of the programs in OCTET_BIN: no $programs/octet-train"
 mkdir -p data "$output"
 [[ -s data/english.txt ]] || jobs/english-text.sh data/english.txt
 [[ -s data/english.idx ]] || "$programs/octet" prepare --input data/english.txt --output data/english

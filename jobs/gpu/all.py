@@ -72,8 +72,8 @@ class Runner:
     def command(self, part, folder, seconds):
         command = [os.path.join(HERE, part.script), *part.arguments]
         if part.rows:
-            return command + ["--only", part.rows, "--minutes", f"{max(seconds, 0) / 60:.3f}", "--out", self.record.rows,
-                              "--python", self.options.python]
+            return command + ["--only", part.rows, "--minutes", f"{max(seconds, 0) / 60:.3f}",
+                              "--output", self.record.rows, "--python", self.options.python]
         return command + ["--output", folder]
 
     def new_folder(self, part):
@@ -142,7 +142,7 @@ def summary(parts, runner):
     print(f"\n=== summary: commit {runner.record.identity['commit']}, {runner.record.identity['device']}, results in "
           f"{runner.record.folder}")
     show(rows)
-    print(f"tables: jobs/gpu/bench.sh --table --out {shlex.quote(runner.record.rows)}")
+    print(f"tables: jobs/gpu/bench.sh --table --output {shlex.quote(runner.record.rows)}")
     return by_verdict
 
 

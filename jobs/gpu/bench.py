@@ -52,18 +52,18 @@ def arguments():
     parser.add_argument("--only", metavar="REGEX", type=regular_expression, default=re.compile(""))
     parser.add_argument("--by", choices=("octet", "torch"))
     parser.add_argument("--minutes", type=minutes, default=10000.0)
-    parser.add_argument("--out", metavar="FILE", action="append")
+    parser.add_argument("--output", "--out", metavar="FILE", action="append")  # --out: its name before
     parser.add_argument("--into", metavar="PAGE", action="append", default=[])
     parser.add_argument("--python", type=program, default="python3")
     for mode in ("list", "dry-run", "table", "only-parse"):  # the last for bench.sh: are the options right?
         parser.add_argument("--" + mode, action="store_true")
     options = parser.parse_args()
-    options.files = options.out or [os.path.join(ROOT, "runs/gpu-results.jsonl")]
-    options.out = options.files[-1]
+    options.files = options.output or [os.path.join(ROOT, "runs/gpu-results.jsonl")]
+    options.output = options.files[-1]
     if options.into and not options.table:
         parser.error("--into is for --table")
     if len(options.files) > 1 and not options.table:
-        parser.error("several --out are for --table")
+        parser.error("several --output are for --table")
     for page in options.into:
         if not bench_table.has_place(page):
             parser.error(f"--into {page}: expected a page with a line {bench_table.BEGIN} and after it {bench_table.END}")
@@ -86,10 +86,10 @@ def measure(options):
         print("bench: FAILED: octet-bench-gpu --device gives no device")
         return 1
     identity = {"device": device["device"], "driver": driver(), "commit": commit()}
-    print("  ".join(f"{k}: {v}" for k, v in {**identity, "results": options.out}.items()), flush=True)
+    print("  ".join(f"{k}: {v}" for k, v in {**identity, "results": options.output}.items()), flush=True)
     identity["run"] = shlex.join(["jobs/gpu/bench.sh"] + sys.argv[1:])
     identity["peaks"] = [device.get("bf16_peak"), device.get("fp8_peak")]  # FLOP/s, as octet-train has them
-    results = Results(options.out, identity)
+    results = Results(options.output, identity)
     start, already = time.monotonic(), 0
     with tempfile.TemporaryDirectory() as work:
         runner = Runner(options, results, work, start + 60 * options.minutes)
@@ -125,7 +125,7 @@ def main():
         return 0
     if options.dry_run:
         device = device_of_this_machine() or {"device": "an H100", "memory_bytes": MEMORY}
-        done = Results(options.out, {"device": device["device"], "commit": commit()}).done
+        done = Results(options.output, {"device": device["device"], "commit": commit()}).done
         rows = [(by, r["row"]) for by, group in chosen(options.only, options.by, device["memory_bytes"]) for r in group]
         waiting = [r for r in rows if r not in done]
         print("\n".join(f"{by}:{row}" for by, row in waiting))

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Measures Octet on this machine's GPU beside PyTorch: kernels, GEMMs, attention, training steps. Restartable: a row that
 # the results file has for this commit and device is not measured again; each row is written as soon as it is done.
-# Usage: jobs/gpu/bench.sh [--only REGEX] [--by octet|torch] [--minutes N] [--out FILE] [--python PYTHON]
-#        jobs/gpu/bench.sh --list | --dry-run | --table [--into PAGE]... [--only REGEX] [--out FILE]...
+# Usage: jobs/gpu/bench.sh [--only REGEX] [--by octet|torch] [--minutes N] [--output FILE] [--python PYTHON]
+#        jobs/gpu/bench.sh --list | --dry-run | --table [--into PAGE]... [--only REGEX] [--output FILE]...
 #   --only REGEX      only rows for which it is found in "PROGRAM:ROW", e.g. 'octet:gemm/', '^torch:step/8b'
 #   --by PROGRAM      only the rows of octet or of torch
 #   --minutes N       end after N minutes: what runs then is ended too, and its rows are left for the next call
-#   --out FILE        results, one JSON object a line, added to (default runs/gpu-results.jsonl)
+#   --output FILE     results, one JSON object a line, added to (default runs/gpu-results.jsonl)
 #   --python PYTHON   Python that has torch, for its rows (default python3); without torch they are skipped. CUDA's
 #                     libraries in its environment are found by Octet's programs, too
 #   --list            print the rows in their order and stop; --dry-run: those that would be measured now

@@ -15,7 +15,7 @@ import bench_train
 from bench_results import ROOT
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-NO_DEVICE = 3  # exit code of octet-bench-gpu and torch_gpu.py where they cannot run
+NO_TORCH = 3  # exit code of torch_gpu.py where it cannot run
 DEVICE_IN_ERROR = 70  # and of octet-bench-gpu after a fault of a kernel
 TIMED_OUT = -1000  # in the place of an exit code
 PROCESSES_A_GROUP = 5
@@ -104,7 +104,7 @@ class Runner:
         for _ in range(PROCESSES_A_GROUP):
             before = len(waiting)
             code = self.process(by, command, waiting)
-            if by == "torch" and code == NO_DEVICE:
+            if by == "torch" and code == NO_TORCH:
                 self.no_torch = (tail(self.log).splitlines() or ["torch_gpu.py cannot run"])[-1]
                 print(f"  PyTorch's rows are skipped: {self.no_torch}", flush=True)
                 return

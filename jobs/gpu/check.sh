@@ -14,7 +14,9 @@ output='' parts='kernels training'
 while (($#)); do
   case $1 in
     -h | --help) usage_of "$0" && exit ;;
-    --output) output=${2:?--output needs a folder} && shift ;;
+    --output)
+      (($# > 1)) || { echo "check: $1 needs a value" >&2 && exit 64; }
+      output=$2 && shift ;;
     --kernels | --training) parts=${1#--} ;;
     *) echo "check: unknown option $1 (see --help)" >&2 && exit 64 ;;
   esac

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes FILE of about BYTES bytes: words drawn by a fixed rule, each likely after the one before it, so that a model
-has something to learn. Needs no network.  Usage: make_text.py FILE BYTES"""
+has something to learn. Needs no network.
+Usage: make_text.py FILE BYTES"""
 
 import random
 import sys
@@ -17,7 +18,14 @@ def words(rng):
 
 
 def main():
-    path, left = sys.argv[1], int(sys.argv[2])
+    arguments = sys.argv[1:]
+    if arguments in (["-h"], ["--help"]):
+        print(__doc__)
+        return
+    if len(arguments) != 2 or not arguments[1].isdigit():
+        print(f"make_text.py: '{' '.join(arguments)}', expected FILE BYTES (see --help)", file=sys.stderr)
+        raise SystemExit(64)
+    path, left = arguments[0], int(arguments[1])
     source = words(random.Random(1))
     with open(path, "w", encoding="ascii") as file:
         while left > 0:

@@ -27,12 +27,12 @@ END
 folder=. bin=build/cpu/bin size=1200 rounds=5 trainings=2 threads=2 results=
 while (($#)); do
   case $1 in
-    --help) usage; exit 0 ;;
+    -h | --help) usage; exit 0 ;;
     --folder | --bin | --size | --rounds | --trainings | --threads | --results)
-      (($# > 1)) || { echo "$1 needs a value" >&2; exit 64; }
+      (($# > 1)) || { echo "compare_checkpoints.sh: $1 needs a value (see --help)" >&2; exit 64; }
       printf -v "${1#--}" %s "$2"
       shift 2 ;;
-    *) echo "unknown option $1" >&2; usage >&2; exit 64 ;;
+    *) echo "compare_checkpoints.sh: unknown option $1 (see --help)" >&2; exit 64 ;;
   esac
 done
 python=${OCTET_PYTHON:-python3}

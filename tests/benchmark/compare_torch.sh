@@ -33,12 +33,12 @@ python=python3 bin=build/cpu/bin models=10m,160m threads=2 rounds=3 steps=8 batc
 warmup=3 torch=fp32,copies,autocast octet=precisions
 while (($#)); do
   case $1 in
-    --help) usage; exit 0 ;;
+    -h | --help) usage; exit 0 ;;
     --python | --bin | --models | --threads | --rounds | --steps | --warmup | --batch | --torch | --octet | --results)
-      (($# > 1)) || { echo "$1 needs a value" >&2; exit 64; }
+      (($# > 1)) || { echo "compare_torch.sh: $1 needs a value (see --help)" >&2; exit 64; }
       printf -v "${1#--}" %s "$2"
       shift 2 ;;
-    *) echo "unknown option $1" >&2; usage >&2; exit 64 ;;
+    *) echo "compare_torch.sh: unknown option $1 (see --help)" >&2; exit 64 ;;
   esac
 done
 

@@ -1,19 +1,19 @@
-// octet-bench-gpu: times kernels on a GPU, each alone at its shape. jobs/gpu/bench.sh drives it.
-//   octet-bench-gpu --device           what the GPU is, as one JSON object; exit 3 with the reason where there is none
-//   octet-bench-gpu --libraries        which of the driver and CUDA's libraries are found, and where
-//   octet-bench-gpu --rows FILE        times the rows of FILE ("-": standard input), a JSON object a line:
-//                                      {"row": NAME, "op": WHAT, sizes...}; prints a JSON object a row, when it is done
-//   octet-bench-gpu --rows FILE --cpu  the same on the CPU's kernels: for trying rows where there is no GPU
+// octet-bench-gpu: times kernels on a GPU, each alone at its shape. jobs/gpu/bench.sh drives it; --help says more.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <memory>
+#include <string_view>
 #include <utility>
 
+#include "jobs/version.h"
 #include "kernels/cuda/host/libraries.h"
 #include "src/base/error.h"
+#include "src/base/log.h"
+#include "src/base/reason.h"
 #include "src/device/cuda/check.h"
 #include "src/device/cuda/dynamic_library.h"
 #include "src/device/hardware_queues.h"
@@ -24,7 +24,17 @@
 namespace octet::bench {
 namespace {
 
-constexpr int no_device_code = 3;
+constexpr std::string_view usage =
+    "usage: octet-bench-gpu --device | --libraries | --rows FILE [--cpu]\n\n"
+    "Times kernels on a GPU, each alone at its shape. jobs/gpu/bench.sh drives it.\n\n"
+    "  --device      print what the GPU is, as one JSON object\n"
+    "  --libraries   print which of the driver and CUDA's libraries are found, and where\n"
+    "  --rows FILE   time the rows of FILE (\"-\": standard input), each {\"row\": NAME, \"op\": WHAT, sizes...};\n"
+    "                print a JSON object for each as soon as it is done\n"
+    "  --cpu         time them on the CPU's kernels: for trying rows where there is no GPU\n"
+    "  --version     print what this program is\n\n"
+    "Exit codes: 0; 1 where a row failed; 64 for a wrong command, or where there is no GPU that CUDA can use;\n"
+    "70 where a kernel left the GPU in error.\n";
 constexpr double seconds_a_row = 0.25;  // of each way
 /// Of the same work before what draws power is timed, until the GPU is as hot, and its clock as low, as they stay: of
 /// the first such row of a process, and of the others. tests/benchmark/torch_gpu.py does the same.
@@ -32,8 +42,8 @@ constexpr double first_settle_seconds = 8, settle_seconds = 0.15;
 
 int print_device() {
   if (const std::string reason = why_no_cuda(); !reason.empty()) {
-    std::cerr << "no CUDA device: " << reason << '\n';
-    return no_device_code;
+    std::cerr << "no CUDA device: " << reason << '\n';  // the bare reason: scripts end with this line
+    return static_cast<int>(ExitCode::usage);           // as other programs with --device cuda
   }
   cudaDeviceProp properties{};
   int driver = 0, runtime = 0, devices = 0;
@@ -166,22 +176,52 @@ int run_rows(std::istream& in, bool on_cpu) {
   return failed == 0 ? 0 : 1;
 }
 
-int run(int argc, char** argv) {
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
-  const auto has = [&](const char* name) { return std::find(arguments.begin(), arguments.end(), name); };
-  if (has("--device") != arguments.end()) return print_device();
-  if (has("--libraries") != arguments.end()) return print_libraries();
-  const auto rows = has("--rows");
-  if (rows == arguments.end() || rows + 1 == arguments.end()) {
-    std::cerr << "usage: octet-bench-gpu --device | --libraries | --rows FILE [--cpu]\nops: "
-              << fmt::format("{}", fmt::join(known_ops(), ", ")) << '\n';
-    return has("--help") == arguments.end() ? static_cast<int>(ExitCode::usage) : 0;
+/// What the words of a command line ask for.
+struct Command {
+  bool help = false, version = false, device = false, libraries = false, cpu = false;
+  std::string rows;  // the file; empty: none
+};
+
+Command read_command(const std::vector<std::string>& words) {
+  Command out;
+  const std::map<std::string, bool*> flags{
+      {"-h", &out.help},         {"--help", &out.help},           {"--version", &out.version},
+      {"--device", &out.device}, {"--libraries", &out.libraries}, {"--cpu", &out.cpu}};
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    if (const auto flag = flags.find(*word); flag != flags.end()) {
+      *flag->second = true;
+    } else if (*word != "--rows") {
+      throw usage_error("benchmark", "unknown option {} (see --help)", *word);
+    } else if (++word == words.end()) {
+      throw usage_error("benchmark", "--rows needs a file (see --help)");
+    } else {
+      out.rows = *word;
+    }
   }
-  const bool on_cpu = has("--cpu") != arguments.end();
-  if (*(rows + 1) == "-") return run_rows(std::cin, on_cpu);
-  std::ifstream file(*(rows + 1));
-  if (!file) throw usage_error("benchmark", "{}: cannot be opened", *(rows + 1));
-  return run_rows(file, on_cpu);
+  if (out.help || out.version) return out;
+  const bool times = !out.rows.empty();
+  if (int{out.device} + int{out.libraries} + int{times} != 1) {
+    throw usage_error("benchmark", "expected one of --device, --libraries and --rows FILE (see --help)");
+  }
+  if (out.cpu && !times) throw usage_error("benchmark", "--cpu is for --rows (see --help)");
+  return out;
+}
+
+int run(const Command& command) {
+  if (command.help) {
+    std::cout << usage << "ops: " << fmt::format("{}", fmt::join(known_ops(), ", ")) << '\n';
+    return 0;
+  }
+  if (command.version) {
+    std::cout << version_text("octet-bench-gpu");
+    return 0;
+  }
+  if (command.device) return print_device();
+  if (command.libraries) return print_libraries();
+  if (command.rows == "-") return run_rows(std::cin, command.cpu);
+  std::ifstream file(command.rows);
+  if (!file) throw usage_error("benchmark", "{}: cannot be opened", command.rows);
+  return run_rows(file, command.cpu);
 }
 
 }  // namespace
@@ -189,13 +229,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   octet::ask_for_hardware_queues();
-  try {
-    return octet::bench::run(argc, argv);
-  } catch (const octet::Error& error) {
-    std::cerr << error.what() << '\n';
-    return static_cast<int>(error.code());
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << '\n';
-    return static_cast<int>(octet::ExitCode::internal);
-  }
+  return octet::end_with_reason("octet-bench-gpu", [&] {
+    return octet::log::after_output(octet::bench::run(octet::bench::read_command({argv + 1, argv + argc})));
+  });
 }

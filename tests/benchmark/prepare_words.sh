@@ -2,6 +2,7 @@
 # prepare_words.sh BIN FOLDER: token data of words drawn by a fixed rule, 2 MB, in FOLDER/tokens. Speed does not depend on
 # what a text says.
 set -euo pipefail
+[[ $# == 2 && $1 != -* ]] || { echo 'usage: tests/benchmark/prepare_words.sh BIN FOLDER' >&2 && exit 64; }
 bin=$1 folder=$2
 mkdir "$folder/text"
 python3 - > "$folder/text/words.txt" << 'END'

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What jobs/install-packages.sh and the quickstart ask of apt, with an apt-get that notes it and installs nothing.
+# What jobs/install-packages.sh and the quickstart ask of apt, with an apt-get that notes it and installs nothing; and that
+# the other installers take no words that they do not know.
 # Usage: tests/checks/install_test.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -7,11 +8,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir "$folder"/{bin,jobs}
-cp jobs/install-packages.sh jobs/quickstart.sh "$folder/jobs"
+cp jobs/install-{packages,cuda,arrow}.sh jobs/quickstart.sh "$folder/jobs"
 mkdir -p "$folder/configs/runs" && cp configs/runs/english-5m.yaml "$folder/configs/runs"
 echo "some text" >"$folder/mine.txt"
 printf '#!/bin/sh\nexec "$@"\n' >"$folder/bin/sudo"
 printf '#!/bin/sh\nexit 1\n' >"$folder/bin/dpkg-query" # nothing is installed
+printf '#!/bin/sh\nexit 1\n' >"$folder/bin/python3"    # it has no pip: nothing is fetched
 cat >"$folder/bin/apt-get" <<EOF
 #!/bin/sh
 echo "\$@" >>"$folder/asked"
@@ -40,6 +42,11 @@ ask 64 jobs/install-packages.sh --test
 lacks install && says 'unknown option --test (see --help)'
 ask 0 jobs/install-packages.sh --help
 lacks install && says 'Usage: jobs/install-packages.sh'
+
+ask 64 jobs/install-cuda.sh --toolkit --prefix /opt
+lacks install && says "install-cuda.sh: '--toolkit --prefix /opt', expected --toolkit, --find or nothing (see --help)"
+ask 64 jobs/install-arrow.sh --prefix /opt
+lacks install && says "install-arrow.sh: '--prefix /opt', expected nothing (see --help)"
 
 # All that a quickstart takes is asked for before the build, which is when a user without root has to ask for it.
 ask 1 jobs/quickstart.sh

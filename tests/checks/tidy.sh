@@ -5,7 +5,8 @@
 # Usage: tests/checks/tidy.sh BUILD_FOLDER [--all]     the folder needs compile_commands.json, best from clang
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-build=${1:?usage: tests/checks/tidy.sh BUILD_FOLDER [--all]}
+[[ $# == [12] && $1 != -* && ${2:---all} == --all ]] || { echo 'usage: tests/checks/tidy.sh BUILD_FOLDER [--all]' >&2 && exit 64; }
+build=$1
 
 changed() {
   if [[ "${2:-}" == --all ]]; then git ls-files; else tests/support/changed.py files; fi

@@ -80,6 +80,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=5)
     parser.add_argument("--report")
     parser.add_argument("--gtest_output", help="json:FILE, as GoogleTest has it")
+    parser.error = lambda message: parser.exit(64, f"scenarios.py: {message} (see --help)\n")
     options = parser.parse_args()
     if options.list:
         print("\n".join(SCENARIOS))
@@ -87,7 +88,7 @@ def main():
     names = options.names or list(SCENARIOS)
     unknown = [n for n in names if n not in SCENARIOS]
     if unknown:
-        parser.error(f"unknown: {unknown}; --list")
+        parser.error(f"unknown: {', '.join(unknown)}; --list names all")
     folder = tempfile.mkdtemp(prefix="octet-slurm-")
     os.environ.update(OCTET_CLUSTER=f"{folder}/cluster", OCTET_CLUSTER_PORT=str(free_ports(20)),
                       SLURM_CONF=f"{folder}/cluster/slurm.conf", OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive")

@@ -3,6 +3,7 @@
 # node whose link to the switch is slow: octet-commbench --pairs nodes names the link, the node, and nothing else.
 # Usage: tests/tuning/slow_link.sh OCTET_COMMBENCH      Needs root, ip, tc with tbf, MPICH with UCX. Exit 77: cannot run.
 set -euo pipefail
+[[ $# == 1 && $1 != -* ]] || { echo 'usage: tests/tuning/slow_link.sh OCTET_COMMBENCH' >&2 && exit 64; }
 commbench=$(readlink -f "$1")
 nodes=4 subnet=10.77.0 name=octet$$
 work=$(mktemp -d)

@@ -6,7 +6,8 @@
 # Usage: tests/written/make.sh COMMIT FOLDER_OF_PROGRAMS [RUN...]      runs are fp32, delayed and mixed; all unless said
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
-commit=${1:?the commit that the programs were built from} bin=$(realpath "${2:?the folder of octet and octet-train}")
+[[ $# -ge 2 && $1 != -* ]] || { echo 'usage: tests/written/make.sh COMMIT FOLDER_OF_PROGRAMS [RUN...]' >&2 && exit 64; }
+commit=$1 bin=$(realpath "$2")
 here=$PWD
 shift 2
 runs=("$@")

@@ -14,7 +14,7 @@ class BenchTest(ScriptTest):
     only = "^octet:(copy|kernel/(add_rmsnorm|rmsnorm_backward)/8192x4096)$"
 
     def bench(self, *arguments, **environment):
-        return self.run_script("bench.sh", "--out", self.path("results.jsonl"), "--python", self.path("torch-python"),
+        return self.run_script("bench.sh", "--output", self.path("results.jsonl"), "--python", self.path("torch-python"),
                                *arguments, **environment)
 
     def results(self):
@@ -31,6 +31,11 @@ class BenchTest(ScriptTest):
         self.assertEqual(self.results(), first)
         self.assertRegex(self.bench("--only", self.only, OCTET_COMMIT="c2")[2], "^bench: PASSED: 3 rows measured, 0 were")
         self.assertIn("bench: 0 rows would be measured", self.bench("--only", self.only, "--dry-run")[2])
+
+    def test_out_is_output_as_it_was_called_before(self):
+        copy = ("--only", "^octet:copy$")
+        self.run_script("bench.sh", "--out", self.path("results.jsonl"), "--python", self.path("torch-python"), *copy)
+        self.assertRegex(self.bench(*copy)[2], "^bench: PASSED: 0 rows measured, 1 were there")
 
     def test_a_failed_row_fails_the_run_and_is_tried_again(self):
         code, text, last = self.bench("--only", self.only, BAD_ROW=self.rows[1])

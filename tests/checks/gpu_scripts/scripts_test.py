@@ -1,4 +1,5 @@
-"""What the scripts of jobs/gpu say with and without a GPU, and which nvcc jobs/install-cuda.sh takes."""
+"""What the scripts of jobs/gpu say with and without a GPU, which nvcc jobs/install-cuda.sh takes, and how every script that
+users start answers to a command line."""
 import glob
 import os
 import re
@@ -6,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import unittest
 
 from stand_ins import EVALUATE, GENERATING_OCTET, GPU, RESUMING_TRAIN, ROOT, SANITIZER, SCRIPTS, ScriptTest  # with it, jobs/gpu is on the path
 
@@ -46,13 +48,6 @@ class WithoutGpuTest(ScriptTest):
                 code, _, last = self.run_script(f"{script}.sh", NO_GPU="old driver", OCTET_GPU_FILES=self.path("octet*"))
                 self.assertEqual(code, 1)
                 self.assertRegex(last, f"^{script}: FAILED: .*cannot use: old driver")
-
-    def test_help_needs_nothing(self):
-        for script in SCRIPTS:
-            code, text, _ = self.run_script(f"{script}.sh", "--help", OCTET_BIN="/nowhere")
-            self.assertEqual(code, 0)
-            self.assertIn("Usage: ", text)
-            self.assertNotIn("set -euo", text)
 
 
 class CheckTest(ScriptTest):
@@ -239,6 +234,93 @@ time.sleep(100)
         wait_until(lambda: not os.path.exists(f"/proc/{tool}"))
 
 
+# Scripts that users start, with wrong command lines of each, beside an unknown option.
+STARTED_BY_USERS = {
+    "docs/parity/collect.py": ("no/such/folder", "--check out"),
+    "docs/parity/evaluate.sh": ("", "--table", "--seeds", "--documents", "--at-once", "--seeds x out", "--documents x out",
+                                "--at-once 0 out", "out more"),
+    "docs/parity/run.sh": ("", "--table", "--seeds", "--steps", "--at-once", "--seeds x out", "--at-once 0 out", "out more"),
+    "jobs/check-symbols.sh": ("",),
+    "jobs/english-text.sh": ("", "file 4", "file 1 more"),
+    "jobs/gpu/all.sh": ("--minutes", "--only", "--output", "--python", "more"),
+    "jobs/gpu/bench.sh": ("--only", "--by", "--minutes", "--output", "--into", "--python", "more"),
+    "jobs/gpu/check.sh": ("--output", "more"),
+    "jobs/gpu/ctas.sh": ("--output", "--model", "--pipeline --model", "more"),
+    "jobs/gpu/evaluate.sh": ("--output", "--device", "--model", "more"),
+    "jobs/gpu/exchange.sh": ("--output", "--model", "more"),
+    "jobs/gpu/make_text.py": ("", "file", "file many", "file 1 more"),
+    "jobs/gpu/ranks.sh": ("--output", "--minutes", "more"),
+    "jobs/gpu/resume.sh": ("--output", "--device", "--model", "--precisions", "more"),
+    "jobs/gpu/sanitize.sh": ("--tools", "--filter", "--minutes", "--output", "more"),
+    "jobs/install-arrow.sh": ("--help more", "more"),
+    "jobs/install-cuda.sh": ("--help more", "--find more"),
+    "jobs/install-packages.sh": (),
+    "jobs/loss_table.sh": ("",),
+    "jobs/make-bundle.sh": ("", "build 1.0 mpiexec", "build 1.0 mpiexec output more"),
+    "jobs/plot_loss.sh": ("", "--output", "--title", "--level"),
+    "jobs/quickstart.sh": ("--text", "--steps", "--ranks", "--output"),
+    "slurm/owned.py": ("", "--owner", "--grace", "--remove"),
+    "slurm/virtual-cluster.sh": ("", "more", "kill", "revive", "kill v1 v2", "kill v1", "revive v1", "stop more", "env --more",
+                                 "start --more", "start --nodes", "start --owner"),
+    "tests/benchmark/compare_checkpoints.sh": ("--folder",),
+    "tests/benchmark/compare_torch.sh": ("--models",),
+    "tests/run.sh": ("--only", "--minutes"),
+    "tests/slurm/scenarios.py": ("--report", "no_such_scenario"),
+}
+# What these call, with words alone or with options that they have read themselves, and what takes none.
+STARTED_BY_SCRIPTS = {"docs/draw_rooms.py", "jobs/bundle-licences.sh", "jobs/gpu/all.py", "jobs/gpu/bench.py", "jobs/gpu/compare_losses.py",
+                      "jobs/gpu/count_tests.py", "jobs/gpu/make_task.py", "jobs/gpu/same_losses.py"}
+
+
+class CommandLineTest(unittest.TestCase):
+    def setUp(self):
+        self.work = tempfile.TemporaryDirectory()
+        self.addCleanup(self.work.cleanup)
+
+    def run_script(self, script, *words):
+        """With no programs, and no virtual cluster."""
+        environment = {**os.environ, "OCTET_BIN": "/nowhere", "OCTET_CLUSTER": os.path.join(self.work.name, "cluster")}
+        return subprocess.run([os.path.join(ROOT, script), *words], env=environment, cwd=self.work.name, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+
+    def test_every_script_is_known(self):
+        files = [os.path.join(place, file) for folder in ("docs", "jobs", "slurm")
+                 for place, _, names in os.walk(os.path.join(ROOT, folder)) for file in names if file.endswith((".sh", ".py"))]
+        found = {os.path.relpath(file, ROOT) for file in files if os.access(file, os.X_OK)}
+        self.assertEqual(found - set(STARTED_BY_USERS) - STARTED_BY_SCRIPTS, set())
+
+    def test_help_goes_to_standard_output(self):
+        for script in STARTED_BY_USERS:
+            for option in ("--help", "-h"):
+                with self.subTest(f"{script} {option}"):
+                    done = self.run_script(script, option)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assertRegex(done.stdout, "[Uu]sage: ")
+                    self.assertNotIn("set -euo", done.stdout)
+
+    def test_a_wrong_command_line_is_told_in_one_line_that_names_it(self):
+        for script, wrong in STARTED_BY_USERS.items():
+            for line in ("--bogus", *wrong):
+                with self.subTest(f"{script} {line}"):
+                    done = self.run_script(script, *line.split())
+                    self.assertEqual((done.returncode, done.stdout), (64, ""), done.stderr)
+                    self.assertRegex(done.stderr, r"\A[^\n]+\n\Z")
+                    self.assertTrue(not line or any(word in done.stderr for word in line.split()), done.stderr)
+
+
+# A python3 whose pip finds wheels with one header, and a licence.
+PIP = """
+import os, sys, zipfile
+if "download" in sys.argv:
+    value = lambda option: sys.argv[sys.argv.index(option) + 1]
+    name, version = open(value("--requirement")).read().split()[0].split("==")
+    open(os.environ["ASKED"], "a").write(name + "\\n")
+    with zipfile.ZipFile(os.path.join(value("--dest"), name + ".whl"), "w") as wheel:
+        for folder in ("include", "nvidia/cu13/include", "nvidia/cudnn_jit/include", "nvidia/nccl/include"):
+            wheel.writestr(folder + "/nccl.h", "")
+        wheel.writestr(name.replace("-", "_") + "-" + version + ".dist-info/licenses/License.txt", "terms of " + name)
+"""
+
 NVCC = """
 import os
 print("Cuda compilation tools, release " + os.environ["RELEASE"] + ", V" + os.environ["RELEASE"] + ".1")
@@ -307,6 +389,35 @@ class InstallTest(ScriptTest):
             done = self.find(release, arguments=())
             self.assertEqual(done.returncode, 1)
             self.assertIs("does not go beside it: fetching a toolkit" in done.stdout, toolkit, done.stdout + done.stderr)
+
+    @unittest.skipUnless(shutil.which("unzip"), "no unzip")
+    def test_fetches_the_licences_that_the_bundle_needs(self):
+        os.environ["ASKED"] = self.path("asked")
+        self.addCleanup(os.environ.pop, "ASKED")
+        self.program("python3", PIP)
+        licence = self.path("tree/build/cuda-packages/licences/nvidia-{}").format
+
+        def asked():
+            """The packages that pip is asked for."""
+            open(self.path("asked"), "w", encoding="utf-8").close()
+            done = self.find("13.0", arguments=())
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            with open(self.path("asked"), encoding="utf-8") as file:
+                return [name.removeprefix("nvidia-") for name in file.read().split()]
+
+        self.assertEqual(asked(), ["cudnn-frontend", "cuda-nvrtc", "cublas", "cudnn-jit-cu13", "nccl-cu13", "cuda-runtime"])
+        self.assertEqual(asked(), [])
+        for package in ("cuda-runtime", "cudnn-frontend"):
+            os.remove(licence(package))  # as in a tree that was fetched before there were any
+            self.assertEqual(asked(), [package])
+            with open(licence(package), encoding="utf-8") as file:
+                self.assertEqual(file.read(), "terms of nvidia-" + package)
+
+        os.remove(licence("cuda-runtime"))
+        self.program("python3", "raise SystemExit('no pip')")
+        done = self.find("13.0", arguments=())
+        self.assertEqual(done.returncode, 0)  # all is built but the bundle
+        self.assertIn("going on without the licence of nvidia-cuda-runtime, which the bundle will ask for", done.stderr)
 
     def test_what_was_fetched_comes_first(self):
         self.assertEqual(self.find("13.0", fetched=True).stdout, self.path("tree/build/cuda-packages/toolkit/bin/nvcc") + "\n")

@@ -16,7 +16,7 @@ if "--libraries" in sys.argv:
     sys.exit(print("libcudnn.so.9: not found"))
 if "--device" in sys.argv:
     if os.environ.get("NO_GPU"):
-        sys.exit(print(os.environ["NO_GPU"], file=sys.stderr) or 3)
+        sys.exit(print(os.environ["NO_GPU"], file=sys.stderr) or 64)
     print(json.dumps({"device": os.environ.get("DEVICE", "NVIDIA H100 80GB HBM3"), "memory_bytes": 84942979072, "bf16_peak": 989e12,
                       "fp8_peak": 1979e12, "devices": int(os.environ.get("DEVICES", 1))}))
     sys.exit()

@@ -275,7 +275,7 @@ class TableTest(unittest.TestCase):
             pages = {os.path.join(ROOT, "docs/gpu-results.md"): days,
                      **{f"{folder}/{day}.md": [day] for day in (*days, "h100-2026-11-27")}}
             bench = lambda days, *into: subprocess.run(
-                [os.path.join(GPU, "bench.sh"), "--table", *(word for day in days for word in ("--out", f"{folder}/{day}.jsonl")),
+                [os.path.join(GPU, "bench.sh"), "--table", *(word for day in days for word in ("--output", f"{folder}/{day}.jsonl")),
                  *(word for page in into for word in ("--into", page))], check=False, capture_output=True, text=True)
             for page, rows in pages.items():
                 made = shutil.copy(page, work)
