@@ -47,7 +47,7 @@ add() {
 }
 
 where='https://snapshot.debian.org/package/%s/%s/'
-! grep -qx 'ID=ubuntu' /etc/os-release || where='https://launchpad.net/ubuntu/+source/%s/%s'
+! grep -qE '^ID(_LIKE)?=.*ubuntu' /etc/os-release || where='https://launchpad.net/ubuntu/+source/%s/%s'
 
 mkdir -p "$folder"
 cat >"$folder/SOURCES" <<'END'

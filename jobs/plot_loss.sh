@@ -10,7 +10,7 @@ output=loss.png title='Training and validation loss' level='' runs=()
 while (($#)); do
   case $1 in
     --output | --title | --level)
-      (($# > 1)) || { echo "plot_loss.sh: $1 needs a value (see --help)" >&2 && exit 64; }
+      [[ -n ${2:-} ]] || { echo "plot_loss.sh: $1 needs a value (see --help)" >&2 && exit 64; }
       printf -v "${1#--}" %s "$2" && shift ;;
     -h | --help) sed -n 's/^# \{0,1\}//; 2,5p' "$0" && exit ;;
     -*) echo "plot_loss.sh: unknown option $1 (see --help)" >&2 && exit 64 ;;

@@ -27,7 +27,7 @@ while (($#)); do
       [[ $minutes =~ ^[1-9][0-9]{0,3}$ ]] || { echo "tests/run.sh: --minutes needs a number from 1 to 9999" >&2 && exit 64; }
       ;;
     --only)
-      (($# > 1)) || { echo 'tests/run.sh: --only needs a regular expression' >&2 && exit 64; }
+      [[ -n ${2:-} ]] || { echo 'tests/run.sh: --only needs a regular expression' >&2 && exit 64; }
       only=$2 && shift ;;
     --list) list=1 ;;
     -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;

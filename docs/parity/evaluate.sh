@@ -16,7 +16,7 @@ while (($#)); do
   case $1 in
     -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;
     --table | --seeds | --documents | --at-once)
-      (($# > 1)) || fail "$1 needs a value (see --help)"
+      [[ -n ${2:-} ]] || fail "$1 needs a value (see --help)"
       option=${1#--} && printf -v "${option//-/_}" %s "$2" && shift ;;
     -*) fail "unknown option $1 (see --help)" ;;
     *) [[ -z $output ]] || fail "'$1' is one word too many (see --help)"

@@ -15,7 +15,7 @@ while (($#)); do
   case $1 in
     -h | --help) usage_of "$0" && exit ;;
     --output)
-      (($# > 1)) || { echo "check: $1 needs a value" >&2 && exit 64; }
+      [[ -n ${2:-} ]] || { echo "check: $1 needs a value" >&2 && exit 64; }
       output=$2 && shift ;;
     --kernels | --training) parts=${1#--} ;;
     *) echo "check: unknown option $1 (see --help)" >&2 && exit 64 ;;

@@ -17,7 +17,7 @@ while (($#)); do
   case $1 in
     -h | --help) usage_of "$0" && exit ;;
     --output | --minutes)
-      (($# > 1)) || { echo "ranks: $1 needs a value" >&2 && exit 64; }
+      [[ -n ${2:-} ]] || { echo "ranks: $1 needs a value" >&2 && exit 64; }
       printf -v "${1#--}" %s "$2" && shift ;;
     *) echo "ranks: unknown option $1 (see --help)" >&2 && exit 64 ;;
   esac

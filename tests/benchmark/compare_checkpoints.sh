@@ -29,7 +29,7 @@ while (($#)); do
   case $1 in
     -h | --help) usage; exit 0 ;;
     --folder | --bin | --size | --rounds | --trainings | --threads | --results)
-      (($# > 1)) || { echo "compare_checkpoints.sh: $1 needs a value (see --help)" >&2; exit 64; }
+      [[ -n ${2:-} ]] || { echo "compare_checkpoints.sh: $1 needs a value (see --help)" >&2; exit 64; }
       printf -v "${1#--}" %s "$2"
       shift 2 ;;
     *) echo "compare_checkpoints.sh: unknown option $1 (see --help)" >&2; exit 64 ;;

@@ -35,7 +35,7 @@ while (($#)); do
   case $1 in
     -h | --help) usage; exit 0 ;;
     --python | --bin | --models | --threads | --rounds | --steps | --warmup | --batch | --torch | --octet | --results)
-      (($# > 1)) || { echo "compare_torch.sh: $1 needs a value (see --help)" >&2; exit 64; }
+      [[ -n ${2:-} ]] || { echo "compare_torch.sh: $1 needs a value (see --help)" >&2; exit 64; }
       printf -v "${1#--}" %s "$2"
       shift 2 ;;
     *) echo "compare_torch.sh: unknown option $1 (see --help)" >&2; exit 64 ;;

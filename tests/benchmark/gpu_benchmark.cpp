@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include "jobs/version.h"
 #include "kernels/cuda/host/libraries.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
@@ -32,7 +31,7 @@ constexpr std::string_view usage =
     "  --rows FILE   time the rows of FILE (\"-\": standard input), each {\"row\": NAME, \"op\": WHAT, sizes...};\n"
     "                print a JSON object for each as soon as it is done\n"
     "  --cpu         time them on the CPU's kernels: for trying rows where there is no GPU\n"
-    "  --version     print what this program is\n\n"
+    "\n"
     "Exit codes: 0; 1 where a row failed; 64 for a wrong command, or where there is no GPU that CUDA can use;\n"
     "70 where a kernel left the GPU in error.\n";
 constexpr double seconds_a_row = 0.25;  // of each way
@@ -178,15 +177,17 @@ int run_rows(std::istream& in, bool on_cpu) {
 
 /// What the words of a command line ask for.
 struct Command {
-  bool help = false, version = false, device = false, libraries = false, cpu = false;
+  bool help = false, device = false, libraries = false, cpu = false;
   std::string rows;  // the file; empty: none
 };
 
 Command read_command(const std::vector<std::string>& words) {
   Command out;
-  const std::map<std::string, bool*> flags{
-      {"-h", &out.help},         {"--help", &out.help},           {"--version", &out.version},
-      {"--device", &out.device}, {"--libraries", &out.libraries}, {"--cpu", &out.cpu}};
+  const std::map<std::string, bool*> flags{{"-h", &out.help},
+                                           {"--help", &out.help},
+                                           {"--device", &out.device},
+                                           {"--libraries", &out.libraries},
+                                           {"--cpu", &out.cpu}};
   for (auto word = words.begin(); word != words.end(); ++word) {
     if (const auto flag = flags.find(*word); flag != flags.end()) {
       *flag->second = true;
@@ -198,7 +199,7 @@ Command read_command(const std::vector<std::string>& words) {
       out.rows = *word;
     }
   }
-  if (out.help || out.version) return out;
+  if (out.help) return out;
   const bool times = !out.rows.empty();
   if (int{out.device} + int{out.libraries} + int{times} != 1) {
     throw usage_error("benchmark", "expected one of --device, --libraries and --rows FILE (see --help)");
@@ -210,10 +211,6 @@ Command read_command(const std::vector<std::string>& words) {
 int run(const Command& command) {
   if (command.help) {
     std::cout << usage << "ops: " << fmt::format("{}", fmt::join(known_ops(), ", ")) << '\n';
-    return 0;
-  }
-  if (command.version) {
-    std::cout << version_text("octet-bench-gpu");
     return 0;
   }
   if (command.device) return print_device();
