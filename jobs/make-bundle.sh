@@ -6,7 +6,8 @@
 # Left out: UCX's InfiniBand modules (their libibverbs belongs to the driver of the machine): MPI between nodes is TCP;
 # the simulator of octet tune placement.
 # Fails, with names, on a symbol newer than Ubuntu 22.04's, on a library or a licence not found, and above 48 MB.
-# Made on Debian or Ubuntu, of their packages: licences and sources are found by these. Needs patchelf, readelf, xz. Not installed here: jobs/install-packages.sh --tests does.
+# Made on Debian or Ubuntu, of their packages: licences and sources are found by these.
+# Needs patchelf, readelf, xz. Not installed here: jobs/install-packages.sh --tests does.
 set -euo pipefail
 case ${1:-} in
   -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;
