@@ -16,7 +16,7 @@ namespace {
 
 class GpuTogether : public testing::Test {
  protected:
-  ~GpuTogether() override { log::set_identity(0, 1, ""); }
+  void TearDown() override { log::set_identity(0, 1, ""); }
 
   struct Ending {
     ExitCode code = ExitCode::finished;

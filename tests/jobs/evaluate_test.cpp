@@ -285,7 +285,7 @@ TEST(Evaluate, RefusesInOneMessage) {
   { TokenFileWriter(workplace() / "data/empty", TokenType::u8).finish(); }
   refused(run + " --data data/empty", "data/empty.bin: has no documents");
   for (const std::string option : {"--field", "--max-document"}) {
-    refused(run + " --data data/text " + option + " 9", option + " changes nothing here: it is for --text");
+    refused(fmt::format("{} --data data/text {} 9", run, option), option + " changes nothing here: it is for --text");
   }
 }
 

@@ -144,7 +144,7 @@ TEST(PipelineSteps, FewLandings) {
 /// As of 405B: every pass is found among its rank's, of which there are thousands.
 TEST(PipelineSteps, OfALargeShapeSendBehindAPassAndReceiveBeforeIt) {
   const PipelineShape shape{interleaved, 16, 8, 512};
-  const auto passes_a_rank = static_cast<std::size_t>(2 * shape.chunks * shape.micro_batches);
+  const auto passes_a_rank = 2 * static_cast<std::size_t>(shape.chunks) * static_cast<std::size_t>(shape.micro_batches);
   int sent = 0, received = 0;
   for (const auto& of_rank : make_steps(shape).ranks) {
     std::set<std::tuple<PassKind, int, int>> done;

@@ -30,7 +30,7 @@ struct Header {
 /// Beside the programs of a build, or in lib/octet of an installation.
 std::string library_path() {
   for (const char* folder : {"lib", "lib/octet"}) {
-    const std::string path = beside_programs(folder) / engine_library;
+    std::string path = beside_programs(folder) / engine_library;
     if (is_there(path)) return path;
   }
   throw usage_error("tuning",
