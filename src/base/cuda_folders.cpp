@@ -10,15 +10,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> parts_of(const std::string& list) {
-  std::vector<std::string> parts;
-  std::istringstream in(list);
-  for (std::string part; std::getline(in, part, ':');) {
-    if (!part.empty()) parts.push_back(part);
-  }
-  return parts;
-}
-
 /// What is in a folder; nothing where it cannot be read.
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> entries;
@@ -34,7 +25,7 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
 std::vector<fs::path> python_prefixes(const VariableReader& variable, const std::string& root) {
   std::vector<fs::path> prefixes;
   if (const std::string venv = variable("VIRTUAL_ENV"); !venv.empty()) prefixes.emplace_back(root + venv);
-  for (const std::string& folder : parts_of(variable("PATH"))) {
+  for (const std::string& folder : folders_of_list(variable("PATH"))) {
     std::error_code error;
     const fs::path python = fs::path(root + folder) / "python3";
     if (!fs::exists(python, error)) continue;
@@ -69,6 +60,15 @@ void add_packages_of(const fs::path& prefix, std::vector<std::string>& folders) 
 
 }  // namespace
 
+std::vector<std::string> folders_of_list(const std::string& list) {
+  std::vector<std::string> folders;
+  std::istringstream in(list);
+  for (std::string folder; std::getline(in, folder, ':');) {
+    if (!folder.empty()) folders.push_back(folder);
+  }
+  return folders;
+}
+
 std::vector<std::string> cuda_library_folders(const VariableReader& variable, const std::string& root) {
   std::vector<std::string> folders;
   for (const std::string& home : {variable("CUDA_HOME"), variable("CUDA_PATH"), std::string("/usr/local/cuda")}) {
@@ -79,7 +79,7 @@ std::vector<std::string> cuda_library_folders(const VariableReader& variable, co
       if (fs::is_directory(folder, error)) folders.push_back(folder.string());
     }
   }
-  for (const std::string& folder : parts_of(variable("PYTHONPATH"))) add_nvidia(root + folder, folders);
+  for (const std::string& folder : folders_of_list(variable("PYTHONPATH"))) add_nvidia(root + folder, folders);
   for (const fs::path& prefix : python_prefixes(variable, root)) add_packages_of(prefix, folders);
   for (std::string& folder : folders) folder.erase(0, root.size());
   return folders;

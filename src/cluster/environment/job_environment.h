@@ -8,9 +8,9 @@
 namespace octet {
 
 /// What the fabric, the cards, the container and the file system of a run need in the job's environment, each with its
-/// reason, and the release of NCCL from which it may no longer hold (2.30 knows rails and planes
-/// of cards and fails over between ports): NCCL kept on the fabric and its bootstrap off it, UCX (below MPI) off it,
-/// HDF5 without locks where there are none. Values that NCCL finds by itself, or the programs when they see their GPUs
+/// reason, and the release of NCCL from which it may no longer hold (2.30 knows rails and planes of cards and fails
+/// over between ports): NCCL kept on the fabric and its bootstrap off it, UCX (below MPI) off it, HDF5 without locks
+/// where there are none. Values that NCCL finds by itself, or the programs when they see their GPUs
 /// (jobs/ranks/nvls.h), are not among them. For NCCL 2.24 to 2.30. `run_dir`: absolute.
 std::vector<EnvironmentValue> generated_environment(const ClusterProfile& profile, const std::string& run_dir);
 

@@ -27,15 +27,6 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> parts;
-  std::istringstream in(list);
-  for (std::string part; std::getline(in, part, ':');) {
-    if (!part.empty()) parts.push_back(part);
-  }
-  return parts;
-}
-
 }  // namespace
 
 std::vector<std::string> cuda_library_folders() {
@@ -100,7 +91,7 @@ Version version_of(const fs::path& library, std::string_view package) {
 }  // namespace
 
 std::vector<std::string> loader_folders() {
-  std::vector<std::string> folders = split(environment("LD_LIBRARY_PATH"));
+  std::vector<std::string> folders = folders_of_list(environment("LD_LIBRARY_PATH"));
   add_configured("/etc/ld.so.conf", 0, folders);
   return folders;
 }
