@@ -16,10 +16,17 @@ Device& Device::get() {
 
 std::shared_ptr<Stream> Device::started() {
   auto made = std::make_shared<Stream>();
-  made->early = order == Order::early || (order == Order::mixed && drawn_() / 8 % 2 == 0);
+  made->order = order;
+  draw(*made);
   // Detached: one that waits for a process that is gone must not keep this one.
   std::thread([this, made] { work(Lock(mutex), made); }).detach();
   return made;
+}
+
+/// Long stretches and short ones: a fault may need a stream that lags far behind, or one that is late just once.
+void Device::draw(Stream& s) {
+  s.early = s.order == Order::early || (s.order == Order::mixed && drawn_() / 8 % 2 == 0);
+  s.stretch = s.order == Order::mixed ? 1 << (drawn_() / 8 % 11) : 0;
 }
 
 cudaStream_t Device::make_stream() {
@@ -54,6 +61,7 @@ void Device::give(cudaStream_t handle, Work work) {
   }
   s->queue.push_back(std::move(work));
   ++s->given;
+  if (s->stretch > 0 && --s->stretch == 0) draw(*s);
   if (s->early) begin(*s, s->given);
 }
 

@@ -38,11 +38,13 @@ struct GraphWork {
 enum class Order : std::uint8_t {
   early,
   late,
-  mixed,  ///< each is early or late, by a number that is drawn for it
+  mixed,  ///< each is early or late by what is drawn for it, and drawn again after a stretch of work
 };
 
 struct Stream {
+  Order order = Order::mixed;
   bool early = false;
+  int stretch = 0;  ///< pieces of work until it is drawn again whether the stream is early; 0: never
   std::deque<Work> queue;
   std::uint64_t given = 0, done = 0, wanted = 0;  ///< pieces of work
   bool ends = false;
@@ -99,6 +101,7 @@ class Device {
 
  private:
   std::shared_ptr<Stream> started();
+  void draw(Stream& stream);
   void work(Lock lock, const std::shared_ptr<Stream>& stream);
   void do_next(Lock& lock, Stream& stream);
 
