@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <sstream>
-#include <thread>
 #include <utility>
 
 #include "jobs/commbench/bench_context.h"
@@ -15,6 +14,7 @@
 #include "jobs/ranks/same_lines.h"
 #include "jobs/ranks/world.h"
 #include "src/base/log.h"
+#include "src/base/usable_cores.h"
 #include "src/base/utc_now.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
@@ -88,7 +88,7 @@ int measure_all(const Options& given, MpiRuntime& mpi, int argc, char** argv) {
   Provenance provenance = provenance_of(node_of, device, argc, argv);
   const auto index = static_cast<int>(mpi.local_rank() / options.nccl.ranks_per_gpu);
   provenance.devices = gather_bytes(device_line(mpi.rank(), mpi.node(), index, device), *hosts);
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());  // of this process's affinity
+  const int cores = usable_cores();
   if (binding.ranks_on_same_cores > cores) {
     provenance.cores = cores;
     provenance.ranks_on_cores = binding.ranks_on_same_cores;

@@ -1,8 +1,8 @@
 #include "jobs/ranks/library_versions.h"
 
 #include "jobs/ranks/differences.h"
+#include "src/base/content_hash.h"
 #include "src/base/log.h"
-#include "src/tuning/tuning_file.h"
 
 namespace octet {
 

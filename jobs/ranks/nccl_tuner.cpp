@@ -7,8 +7,11 @@
 
 #include "jobs/ranks/differences.h"
 #include "jobs/ranks/gpu_together.h"
+#include "src/base/content_hash.h"
+#include "src/base/environment.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
+#include "src/base/hex_text.h"
 #include "src/base/installation.h"
 #include "src/base/log.h"
 #include "src/comm/nccl_communicator.h"
@@ -23,11 +26,6 @@ namespace fs = std::filesystem;
 constexpr const char* file_variable = "OCTET_TUNING_FILE";
 constexpr const char* plugin_variable = "NCCL_TUNER_PLUGIN";
 constexpr const char* hash_variable = "OCTET_TUNING_HASH";
-
-std::string variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 /// Why a file of that content cannot be used; empty if it can.
 std::string fault_of_file(const std::string& file, const std::string& text) {
@@ -46,7 +44,7 @@ void add_plugin(const std::string& value, TunerState& state) {
   state.hash ^= content_hash(bytes) * 31;
   const std::string shown = !library.path.empty() ? library.path : value.empty() ? "none" : value;
   state.text += fmt::format("{}plugin {} ({})", state.text.empty() ? "" : ", ", shown,
-                            bytes.empty() ? "none" : hash_text(content_hash(bytes)));
+                            bytes.empty() ? "none" : hex_text(content_hash(bytes)));
   if (state.wrong.empty() && !value.empty() && !library.sought.empty() && bytes.empty()) {
     state.wrong = fmt::format("{} is {}, which is not there; expected a library (sought: {})", plugin_variable, value,
                               library.sought);
@@ -71,20 +69,20 @@ void check_tuner_environment(const NcclSettings& settings, const std::string& fi
 void set_tuner_environment(const NcclSettings& settings, const std::string& library_folder) {
   const std::string& wanted = settings.tuning_file;
   if (wanted.empty()) return;
-  std::string plugin = variable(plugin_variable);
-  check_tuner_environment(settings, variable(file_variable), plugin);
+  std::string plugin = environment_variable(plugin_variable);
+  check_tuner_environment(settings, environment_variable(file_variable), plugin);
   if (plugin.empty()) plugin = fs::path(library_folder) / octet_tuner_file;
   setenv(file_variable, wanted.c_str(), 1);
   setenv(plugin_variable, plugin.c_str(), 1);
 }
 
 TunerState tuner_state() {
-  const std::string file = variable(file_variable), plugin = variable(plugin_variable);
+  const std::string file = environment_variable(file_variable), plugin = environment_variable(plugin_variable);
   TunerState state;
   if (!file.empty()) {
     const std::string text = read_text_file(file).value_or("");
     state.hash = state.file_hash = content_hash(text);
-    state.text = fmt::format("tuning file {} ({})", file, text.empty() ? "none" : hash_text(state.hash));
+    state.text = fmt::format("tuning file {} ({})", file, text.empty() ? "none" : hex_text(state.hash));
     const std::string open = changeable_by_others(file);  // as it is on this node
     if (!open.empty()) {
       state.hash ^= content_hash(open);
@@ -121,7 +119,7 @@ void export_tuning_hash(const TunerState& state) {
   if (state.file_hash == 0) {
     unsetenv(hash_variable);
   } else {
-    setenv(hash_variable, hash_text(state.file_hash).c_str(), 1);
+    setenv(hash_variable, hex_text(state.file_hash).c_str(), 1);
   }
 }
 
@@ -135,7 +133,7 @@ void set_up_nccl_tuner(const NcclSettings& settings, Communicator& hosts, const 
     require_same_nccl(hosts, node, version);
   }
   export_tuning_hash(state);
-  if (!variable(file_variable).empty()) log::info("NCCL is tuned by {}", state.text);
+  if (!environment_variable(file_variable).empty()) log::info("NCCL is tuned by {}", state.text);
 }
 
 }  // namespace octet

@@ -1,10 +1,10 @@
 #include "jobs/ranks/same_build.h"
 
 #include "jobs/ranks/differences.h"
+#include "src/base/content_hash.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/comm/mpi/mpi_communicator.h"
-#include "src/tuning/tuning_file.h"
 
 namespace octet {
 

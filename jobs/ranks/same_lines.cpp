@@ -5,11 +5,11 @@
 #include <cstdint>
 
 #include "jobs/ranks/differences.h"
+#include "src/base/content_hash.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/comm/host_exchange.h"
 #include "src/train/options/run_options.h"
-#include "src/tuning/tuning_file.h"
 
 namespace octet {
 

@@ -2,16 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
+#include "src/base/environment.h"
 #include "src/cluster/shell_text.h"
 
 namespace octet {
 namespace {
 
 bool is_set(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != '\0';
+  return !environment_variable(name).empty();
 }
 
 }  // namespace

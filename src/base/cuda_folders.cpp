@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <sstream>
 #include <system_error>
 
 namespace octet {
@@ -59,15 +58,6 @@ void add_packages_of(const fs::path& prefix, std::vector<std::string>& folders) 
 }
 
 }  // namespace
-
-std::vector<std::string> folders_of_list(const std::string& list) {
-  std::vector<std::string> folders;
-  std::istringstream in(list);
-  for (std::string folder; std::getline(in, folder, ':');) {
-    if (!folder.empty()) folders.push_back(folder);
-  }
-  return folders;
-}
 
 std::vector<std::string> cuda_library_folders(const VariableReader& variable, const std::string& root) {
   std::vector<std::string> folders;

@@ -1,16 +1,11 @@
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "src/base/environment.h"
+
 namespace octet {
-
-/// What a variable of the environment says; empty where there is no such variable.
-using VariableReader = std::function<std::string(const char* name)>;
-
-/// Those of a variable such as $PATH; an empty entry is none.
-std::vector<std::string> folders_of_list(const std::string& list);
 
 /// The folders in which octet-train looks for a library of CUDA where the dynamic loader finds none, in order; those
 /// that exist: in $CUDA_HOME, $CUDA_PATH and /usr/local/cuda, and of Python's nvidia packages those of each folder of

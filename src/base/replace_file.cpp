@@ -66,6 +66,10 @@ bool replace_file(const std::string& path, std::string_view text) {
   return replace_when(path, text, [](int) { return true; });
 }
 
+void replace_file_or_warn(const std::string& path, std::string_view text) {
+  if (!replace_file(path, text)) log::warning("{}: cannot be written: {}", path, why_not_written(errno));
+}
+
 bool replace_file_durably(const std::string& path, std::string_view text) {
   return replace_when(path, text, [](int file) { return ::fsync(file) == 0; }) && sync_folder_of(path);
 }

@@ -10,6 +10,8 @@ namespace octet {
 /// last one counts. Nothing is synced: what a machine that loses its power finds may be empty. False, with errno, where
 /// the system refuses.
 [[nodiscard]] bool replace_file(const std::string& path, std::string_view text);
+/// The same for what a run can do without: where the system refuses, a warning says why.
+void replace_file_or_warn(const std::string& path, std::string_view text);
 /// The same, on the disk when this returns: a machine that loses its power later has the text.
 [[nodiscard]] bool replace_file_durably(const std::string& path, std::string_view text);
 

@@ -9,6 +9,7 @@
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/base/progress.h"
+#include "src/base/usable_cores.h"
 #include "src/corpus/broken_records.h"
 #include "src/corpus/input_files.h"
 #include "src/corpus/part_writer.h"
@@ -131,8 +132,7 @@ WordCounter count_words(const PrepareOptions& options) {
   const InputFiles input = find_input_files(options.inputs);
   const InputPlan plan = plan_input(input, options.format, unit_bytes, {});
   for (const auto& [format, files] : plan.formats) log::info("{}: {} file{}", format, files, files == 1 ? "" : "s");
-  const int workers = options.workers > 0 ? options.workers : static_cast<int>(std::thread::hardware_concurrency());
-  WordCounter words = Counting(options, plan).run(std::max(workers, 1));
+  WordCounter words = Counting(options, plan).run(options.workers > 0 ? options.workers : usable_cores());
   if (words.bytes() == 0) throw no_text(options.inputs, plan.files);
   return words;
 }

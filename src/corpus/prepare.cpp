@@ -1,10 +1,7 @@
 #include "src/corpus/prepare.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "src/base/error.h"
@@ -12,6 +9,7 @@
 #include "src/base/printable.h"
 #include "src/base/progress.h"
 #include "src/base/seconds_since.h"
+#include "src/base/usable_cores.h"
 #include "src/base/utf8_piece.h"
 #include "src/corpus/existing_outputs.h"
 #include "src/corpus/making.h"
@@ -23,12 +21,6 @@
 
 namespace octet {
 namespace {
-
-int cores_of_this_process() {
-  cpu_set_t cores;
-  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
-  return std::max(CPU_COUNT(&cores), 1);
-}
 
 void check(const PrepareOptions& options, const TokenizerInfo& tokenizer) {
   if (options.bos && !tokenizer.bos) {
@@ -60,7 +52,7 @@ class Preparation {
         outputs_(outputs_of(options.output, options.part, options.holdout > 0)),
         broken_(options.max_bad) {
     check(options_, tokenizer_->info());
-    if (options_.workers == 0) options_.workers = cores_of_this_process();
+    if (options_.workers == 0) options_.workers = usable_cores();
   }
 
   PrepareReport run() {

@@ -7,10 +7,10 @@
 
 #include "src/base/error.h"
 #include "src/base/files.h"
+#include "src/base/hex_text.h"
 #include "src/base/json_reader.h"
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
-#include "src/data/hex_text.h"
 #include "src/data/token_pair.h"
 #include "src/data/token_sum.h"
 

@@ -1,6 +1,6 @@
 #include "src/data/data_origin.h"
 
-#include "src/data/hex_text.h"
+#include "src/base/hex_text.h"
 
 namespace octet {
 

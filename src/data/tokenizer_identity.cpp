@@ -2,7 +2,7 @@
 
 #include <xxhash.h>
 
-#include "src/data/hex_text.h"
+#include "src/base/hex_text.h"
 
 namespace octet {
 namespace {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "src/base/environment.h"
 #include "src/base/hosts.h"
 #include "src/base/json_reader.h"
 #include "src/base/utc_now.h"
@@ -16,13 +17,8 @@
 namespace octet {
 namespace {
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 int number(const char* name) {
-  return std::atoi(variable(name).c_str());
+  return std::atoi(environment_variable(name).c_str());
 }
 
 /// The first part of the host's name, as far as it is fit for a file name.
@@ -106,8 +102,8 @@ OwnerRecord this_process() {
 }
 
 JobLaunch this_launch() {
-  return {.cluster = variable("SLURM_CLUSTER_NAME"),
-          .id = variable("SLURM_JOB_ID"),
+  return {.cluster = environment_variable("SLURM_CLUSTER_NAME"),
+          .id = environment_variable("SLURM_JOB_ID"),
           .restart = number("SLURM_RESTART_COUNT"),
           .launch = number("OCTET_LAUNCH")};
 }

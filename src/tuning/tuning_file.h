@@ -96,7 +96,7 @@ struct TunedChoice {
 struct MeasurementFile {
   std::string file;
   std::int64_t rows = 0;
-  std::string hash;  ///< of its bytes, hash_text(content_hash())
+  std::string hash;  ///< of its bytes, hex_text(content_hash())
 };
 
 struct Provenance {
@@ -135,10 +135,5 @@ std::string changeable_by_others(const std::string& file);
 std::string to_json(const TuningFile& tuning);
 /// Replaces the file at that path, whole or not at all. Throws a usage error where it cannot be written.
 void write_tuning_file(const std::string& file, const TuningFile& tuning);
-
-/// FNV-1a, 64 bits.
-std::uint64_t content_hash(std::string_view bytes);
-/// 16 hexadecimal digits.
-std::string hash_text(std::uint64_t hash);
 
 }  // namespace octet

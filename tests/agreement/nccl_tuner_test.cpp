@@ -9,7 +9,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "src/base/content_hash.h"
 #include "src/base/error.h"
+#include "src/base/hex_text.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/tuning/tuning_file.h"
 #include "tests/support/error_of.h"
@@ -191,7 +193,7 @@ TEST_F(NcclTuner, TheHashOfTheFileThatWasComparedIsExported) {
   std::ostringstream text;
   text << std::ifstream(wanted.tuning_file).rdbuf();
   ASSERT_NE(std::getenv("OCTET_TUNING_HASH"), nullptr);
-  EXPECT_EQ(std::getenv("OCTET_TUNING_HASH"), hash_text(content_hash(text.str())));
+  EXPECT_EQ(std::getenv("OCTET_TUNING_HASH"), hex_text(content_hash(text.str())));
   unsetenv("OCTET_TUNING_FILE");
   unsetenv("NCCL_TUNER_PLUGIN");
   export_tuning_hash(tuner_state());

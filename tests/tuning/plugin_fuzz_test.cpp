@@ -5,6 +5,7 @@
 #include <random>
 
 #include "src/base/error.h"
+#include "src/base/hex_text.h"
 #include "src/tuning/tuning_file.h"
 #include "tests/tuning/plugin/fake_world.h"
 
@@ -91,7 +92,7 @@ class Mutator {
 std::string every_part() {
   TuningFile tuning = read_tuning_file(shipped("aws-p5-efa.json"));
   tuning.choices.resize(6);
-  tuning.provenance.measurements.push_back({"all_reduce.txt", 31, hash_text(7)});
+  tuning.provenance.measurements.push_back({"all_reduce.txt", 31, hex_text(7)});
   tuning.constants.base_latency.push_back({Algorithm::tree, Protocol::ll, 7.5});
   tuning.constants.hw_latency.push_back({TunedLink::net, Algorithm::ring, Protocol::simple, 21.5});
   tuning.constants.bandwidth.push_back({TunedLimit::nvls_tree, TunedGeneration::hopper, 3, 33.5});

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "src/base/content_hash.h"
+#include "src/base/hex_text.h"
 #include "src/tuning/tuning_file.h"
 #include "tests/support/mib.h"
 #include "tests/support/run_command.h"
@@ -258,7 +260,7 @@ TEST_F(TunerPlugin, AFileThatOthersCanWriteIsRefused) {
 }
 
 TEST_F(TunerPlugin, AFileThatIsNotTheOneAgreedOnChangesNothing) {
-  const std::string text = to_json(small_tuning()), agreed = hash_text(content_hash(text));
+  const std::string text = to_json(small_tuning()), agreed = hex_text(content_hash(text));
   for (const int abi : {4, 5, 6}) {
     setenv("OCTET_TUNING_HASH", agreed.c_str(), 1);
     const std::string file = folder_.file(text);

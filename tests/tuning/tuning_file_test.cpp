@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "src/base/content_hash.h"
 #include "src/base/error.h"
+#include "src/base/hex_text.h"
 #include "tests/support/error_of.h"
 #include "tests/tuning/plugin/fake_world.h"
 
@@ -22,7 +24,7 @@ TuningFile full() {
                     .choices = {}};
   tuning.provenance = {.created = "2026-01-02T03:04:05Z",
                        .tool = "octet 0.1.0",
-                       .measurements = {{"all_reduce.txt", 31, hash_text(7)}},
+                       .measurements = {{"all_reduce.txt", 31, hex_text(7)}},
                        .notes = {"one, two: [three]"}};
   tuning.constants.base_latency.push_back({Algorithm::nvls, Protocol::simple, 0.1});
   tuning.constants.hw_latency.push_back({TunedLink::pci, Algorithm::collnet_chain, Protocol::simple, 1e-3});
@@ -216,9 +218,9 @@ TEST(TuningFile, MinorReleases) {
 
 TEST(TuningFile, HashIsFnv1a) {
   // Test vectors of the FNV authors (isthe.com/chongo/tech/comp/fnv).
-  EXPECT_EQ(hash_text(content_hash("")), "cbf29ce484222325");
-  EXPECT_EQ(hash_text(content_hash("a")), "af63dc4c8601ec8c");
-  EXPECT_EQ(hash_text(content_hash("foobar")), "85944171f73967e8");
+  EXPECT_EQ(hex_text(content_hash("")), "cbf29ce484222325");
+  EXPECT_EQ(hex_text(content_hash("a")), "af63dc4c8601ec8c");
+  EXPECT_EQ(hex_text(content_hash("foobar")), "85944171f73967e8");
 }
 
 TEST(TuningFile, ShippedOnesRead) {

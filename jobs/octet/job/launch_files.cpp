@@ -130,7 +130,7 @@ void write_all_launches(const std::string& run_dir) {
   std::string text = all_lines(run_dir);
   if (!read_file(path, false).is_whole) set_aside(path);
   for (int n = 0; n < 20; ++n) {
-    if (!replace_file(path, text)) return log::warning("{}: cannot be written: {}", path, std::strerror(errno));
+    if (!replace_file(path, text)) return log::warning("{}: cannot be written: {}", path, why_not_written(errno));
     std::string now = all_lines(run_dir);
     if (now == text) return;
     text = std::move(now);

@@ -4,18 +4,16 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <sstream>
 
+#include "src/base/environment.h"
 #include "src/cluster/shell_text.h"
 
 namespace octet::submit {
 
 std::string find_program(const std::string& name) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
+  for (const std::string& folder : folders_of_list(environment_variable("PATH"))) {
     std::string file = fmt::format("{}/{}", folder, name);
-    if (!folder.empty() && access(file.c_str(), X_OK) == 0) return file;
+    if (access(file.c_str(), X_OK) == 0) return file;
   }
   return "";
 }

@@ -1,8 +1,8 @@
 #include "src/cluster/environment/job_environment.h"
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "src/base/environment.h"
 #include "src/base/options/text.h"
 
 namespace octet {
@@ -119,8 +119,7 @@ std::string value_in_job(const ClusterProfile& profile, const std::vector<Enviro
   const auto own = std::ranges::find(environment, name, &EnvironmentValue::name);
   if (own != environment.end()) return own->value;
   const std::vector<std::string> unset = unset_variables(profile);
-  const char* const value = std::getenv(name.c_str());
-  return value == nullptr || std::ranges::count(unset, name) > 0 ? "" : value;
+  return std::ranges::count(unset, name) > 0 ? "" : environment_variable(name.c_str());
 }
 
 std::vector<std::string> unset_variables(const ClusterProfile& p) {

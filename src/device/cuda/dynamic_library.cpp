@@ -22,19 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-}  // namespace
-
-std::vector<std::string> cuda_library_folders() {
-  return octet::cuda_library_folders(environment);
-}
-
-namespace {
-
 void add_configured(const std::string& file, int depth, std::vector<std::string>& folders) {
   constexpr int deepest = 8;  // files that include each other
   std::ifstream in(file);
@@ -91,7 +78,7 @@ Version version_of(const fs::path& library, std::string_view package) {
 }  // namespace
 
 std::vector<std::string> loader_folders() {
-  std::vector<std::string> folders = folders_of_list(environment("LD_LIBRARY_PATH"));
+  std::vector<std::string> folders = folders_of_list(environment_variable("LD_LIBRARY_PATH"));
   add_configured("/etc/ld.so.conf", 0, folders);
   return folders;
 }
@@ -112,7 +99,7 @@ std::vector<std::string> newest_first(const std::string& file, std::string_view 
 
 DynamicLibrary::DynamicLibrary(std::string file, std::string_view package, LibraryChoice choice)
     : file_(std::move(file)) {
-  const std::vector<std::string> folders = cuda_library_folders();
+  const std::vector<std::string> folders = cuda_library_folders(environment_variable);
   std::vector<std::string> candidates;
   if (choice == LibraryChoice::newest) {
     std::vector<std::string> all = loader_folders();

@@ -43,8 +43,6 @@ class DynamicLibrary {
 /// "13.1.0" of 130100: MAJOR * 10000 + MINOR * 100 + PATCH, as cuBLASLt, cuDNN (from 9 on) and NCCL count.
 std::string version_text(std::size_t version);
 
-/// The folders that are looked into after the loader's own, in order; those that exist.
-std::vector<std::string> cuda_library_folders();
 /// The loader's own: LD_LIBRARY_PATH, and those of /etc/ld.so.conf and of the files that it includes.
 std::vector<std::string> loader_folders();
 /// The paths of a library's copies in the folders, the newest first, and of equal ones the first. The version is that

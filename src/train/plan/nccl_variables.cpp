@@ -1,17 +1,14 @@
 #include "src/train/plan/nccl_variables.h"
 
-#include <cstdlib>
-#include <functional>
 #include <limits>
 #include <string>
 
+#include "src/base/environment.h"
 #include "src/cluster/environment/job_environment.h"
 #include "src/cluster/environment/value_check.h"
 
 namespace octet {
 namespace {
-
-using ValueOf = std::function<std::string(const std::string& name)>;
 
 /// NCCL does not hold its variables to a range, and with such a size it could not work. -2 stands for its default.
 std::int64_t size(const std::string& text, std::int64_t otherwise) {
@@ -21,7 +18,7 @@ std::int64_t size(const std::string& text, std::int64_t otherwise) {
 
 /// A text is read as NCCL reads it: an empty one and a number beyond 64 bits are left out, what begins with no digit is
 /// 0, and 4M is 4.
-NcclVariables variables_of(const ValueOf& value_of) {
+NcclVariables variables_of(const VariableReader& value_of) {
   NcclVariables v;
   v.connects_when_used = read_as_nccl(value_of("NCCL_RUNTIME_CONNECT")).value.value_or(1) != 0;
   v.buffer = size(value_of("NCCL_BUFFSIZE"), v.buffer);
@@ -33,14 +30,11 @@ NcclVariables variables_of(const ValueOf& value_of) {
 }  // namespace
 
 NcclVariables nccl_variables() {
-  return variables_of([](const std::string& name) {
-    const char* const value = std::getenv(name.c_str());
-    return std::string(value == nullptr ? "" : value);
-  });
+  return variables_of(environment_variable);
 }
 
 NcclVariables nccl_variables(const ClusterProfile& profile, const std::vector<EnvironmentValue>& environment) {
-  return variables_of([&](const std::string& name) { return value_in_job(profile, environment, name); });
+  return variables_of([&](const char* name) { return value_in_job(profile, environment, name); });
 }
 
 }  // namespace octet

@@ -1,6 +1,5 @@
 #include "src/train/run/profiler.h"
 
-#include <cerrno>
 #include <cstring>
 
 #include "src/base/log.h"
@@ -24,7 +23,7 @@ std::vector<RankTime> gather_times(const Breakdown& seconds, const RunEnvironmen
 
 void write(const OwnerMark& owner, const std::string& path, const std::string& text) {
   owner.verify();
-  if (!replace_file(path, text)) log::warning("{}: cannot be written: {}", path, std::strerror(errno));
+  replace_file_or_warn(path, text);
 }
 
 }  // namespace

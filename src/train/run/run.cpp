@@ -1,8 +1,6 @@
 #include "src/train/run/run.h"
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -40,16 +38,14 @@ void write_trace_file(const Traces& traces, const OwnerMark& owner, const std::s
   std::string text;
   if (traces.communication != nullptr) text += traces.communication->json_lines();
   if (traces.gemms != nullptr) text += traces.gemms->json_lines();
-  if (!replace_file(path, text)) log::warning("{}: cannot be written: {}", path, std::strerror(errno));
+  replace_file_or_warn(path, text);
 }
 
 /// A start that is refused leaves none.
 void write_bindings(const RunEnvironment& environment) {
   const std::string path = environment.directory.bindings();
   if (environment.control.rank() != 0 || environment.bindings.empty()) return;
-  if (!replace_file(path, environment.bindings)) {
-    log::warning("{}: cannot be written: {}", path, std::strerror(errno));
-  }
+  replace_file_or_warn(path, environment.bindings);
 }
 
 /// config.yaml, with the init.from of the checkpoint that the run goes on from.

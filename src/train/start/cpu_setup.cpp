@@ -1,24 +1,15 @@
 #include "src/train/start/cpu_setup.h"
 
 #include <omp.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cstdlib>
 
 #include "kernels/cpu/gemm/gemm_input.h"
+#include "src/base/usable_cores.h"
 #include "src/device/device.h"
 
 namespace octet {
-namespace {
-
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : omp_get_num_procs();
-}
-
-}  // namespace
 
 std::string set_up_cpu(const CpuConfig& config, int ranks_on_same_cores) {
   if (config.threads > 0) {

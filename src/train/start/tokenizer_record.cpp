@@ -1,7 +1,5 @@
 #include "src/train/start/tokenizer_record.h"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -185,7 +183,7 @@ void keep_tokenizer(const RunDirectory& run, const Sampler& sampler, const Token
   run.owner.verify();
   const auto write = [&](const std::string& name, const std::string& text) {
     const std::string path = run.path + "/tokenizer/" + name;
-    if (!replace_file(path, text)) log::warning("{}: cannot be written: {}", path, std::strerror(errno));
+    replace_file_or_warn(path, text);
   };
   std::error_code ignored;
   std::filesystem::create_directories(run.path + "/tokenizer", ignored);

@@ -1,7 +1,9 @@
 #include "src/tuning/fit/benchmark_file.h"
 
+#include "src/base/content_hash.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
+#include "src/base/hex_text.h"
 #include "src/tuning/tuning_file.h"
 
 namespace octet {
@@ -17,7 +19,7 @@ BenchmarkFile read_measurements(const std::string& path, const ReadOptions& opti
                        : text.find("\"octet_commbench\"") != std::string::npos
                            ? read_commbench_json(path, text, options)
                            : read_nccl_tests_json(path, text, options);
-  file.hash = hash_text(content_hash(text));
+  file.hash = hex_text(content_hash(text));
   if (file.rows.empty() && file.findings.empty() && file.notes.empty()) {
     throw usage_error("tuning", "{}: no rows of measurements; expected the output of nccl-tests or octet-commbench",
                       path);

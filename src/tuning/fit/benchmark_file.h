@@ -39,7 +39,7 @@ struct BenchmarkFile {
   std::vector<PairTime> pairs;        ///< of runs on two nodes: their largest size
   std::vector<std::string> findings;  ///< what octet-commbench's own pairwise sweep names as slow
   std::vector<std::string> notes;     ///< each names file and line
-  std::string hash;                   ///< of the content, hash_text(content_hash())
+  std::string hash;                   ///< of the content, hex_text(content_hash())
 };
 
 /// Reads what nccl-tests print (2.0 to 2.19, any number of runs in one log), what they write with -J, and what

@@ -7,7 +7,9 @@
 #include <mutex>
 #include <string>
 
+#include "src/base/content_hash.h"
 #include "src/base/error.h"
+#include "src/base/hex_text.h"
 #include "src/tuning/plugin/communicator_tuner.h"
 #include "src/tuning/plugin/nccl_version.h"
 #include "src/tuning/plugin/tuner_abi.h"
@@ -37,7 +39,7 @@ struct ReadFile {
       throw usage_error("tuning", "{}: {}", path, why);
   }
   ReadFile(const std::string& path, const std::string& text)
-      : tuning(parse_tuning_file(text, path)), hash(hash_text(content_hash(text))) {}
+      : tuning(parse_tuning_file(text, path)), hash(hex_text(content_hash(text))) {}
   TuningFile tuning;
   std::string hash;
 };
