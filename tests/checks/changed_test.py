@@ -87,10 +87,26 @@ class Changed(unittest.TestCase):
 
     def test_where_nothing_counts_nothing_is_printed(self):
         for kind in ("fuzz", "own", "tests"):
-            with contextlib.redirect_stdout(io.StringIO()) as out, mock.patch.object(changed, "changed_files", list), \
+            with contextlib.redirect_stdout(io.StringIO()) as out, mock.patch.object(changed, "changed_code", list), \
                     mock.patch.object(sys, "argv", ["changed.py", kind, "base", "data"]):
                 changed.main()
             self.assertEqual(out.getvalue(), "", kind)
+
+    def test_comments_are_no_code(self):
+        code = 'int f();  ///< how many\n\n  // why\n/// what\nauto u = "http://a";\n'
+        self.assertEqual(changed.without_comments(code), changed.without_comments('int f();  ///< number\nauto u = "http://a";\n// end\n'))
+        self.assertNotEqual(changed.without_comments(code), changed.without_comments(code.replace("http://a", "http://b")))
+        self.assertNotEqual(changed.without_comments(code), changed.without_comments(code.replace("f()", "g()")))
+
+    def test_a_file_counts_whose_code_is_another(self):
+        path = "src/base/error.h"
+        with open(os.path.join(changed.ROOT, path), encoding="utf-8") as file:
+            now = file.read()
+        for before, expected in ((now, False), (now.replace("/// ", "/// Once more: "), False), (now.replace("Error", "Fault"), True)):
+            answer = mock.Mock(stdout=before.encode())
+            with mock.patch.object(changed.subprocess, "run", return_value=answer), mock.patch.object(changed, "base_commit", str):
+                self.assertEqual(changed.has_other_code(path), expected)
+        self.assertTrue(changed.has_other_code("src/base/not_there.h"))
 
     def test_pages_are_in_none(self):
         self.assertEqual(programs("docs/numerics.md", "README.md", "src/base/README.md", "tests/support/steps.sh"), set())

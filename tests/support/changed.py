@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What has changed against the merge base with main or, on main itself, against the commit before the last; uncommitted
-and untracked files too. Without history everything has.
+and untracked files too. Without history everything has. Only `files` counts a file in which nothing but comments has
+changed.
 
 Usage: tests/support/changed.py [--hours N] WHAT      N: on main, against the last commit before the N hours that ended
                                                    with the last one, as several may have come at once
@@ -53,6 +54,27 @@ def changed_files():
     if base is None:
         return git("ls-files")
     return git("diff", "--name-only", base) + git("ls-files", "--others", "--exclude-standard")
+
+
+def without_comments(text):
+    """Code with no comments that have a line of their own or end one with ///<, and no empty lines."""
+    lines = (re.sub(r" +///<.*", "", line).rstrip() for line in text.splitlines())
+    return [line for line in lines if line and not line.lstrip().startswith("//")]
+
+
+def has_other_code(path):
+    try:
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            now = file.read()
+        before = subprocess.run(["git", "show", f"{base_commit()}:{path}"], cwd=ROOT, capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):  # one of the two does not exist
+        return True
+    return without_comments(now) != without_comments(before.stdout.decode())
+
+
+@functools.cache
+def changed_code():
+    return [path for path in changed_files() if not path.endswith(CODE) or has_other_code(path)]
 
 
 @functools.cache
@@ -138,13 +160,13 @@ def main():
     if sys.argv[1:] == ["files"]:
         print_lines(changed_files())
     elif sys.argv[1:] == ["device"]:
-        print_lines(path for path in changed_files() if path in device_code())
+        print_lines(path for path in changed_code() if path in device_code())
     elif len(sys.argv) > 2 and sys.argv[1] == "fuzz":
-        print_lines(r for r in sys.argv[2:] if is_fuzzed(r, changed_files()))
+        print_lines(r for r in sys.argv[2:] if is_fuzzed(r, changed_code()))
     elif len(sys.argv) > 2 and sys.argv[1] in ("tests", "own"):
         rooms, tests = linked_rooms()
         above = sys.argv[1] == "tests"
-        print_lines(t for t in sys.argv[2:] if is_made_of(t, changed_files(), rooms, tests, above))
+        print_lines(t for t in sys.argv[2:] if is_made_of(t, changed_code(), rooms, tests, above))
     else:
         sys.exit(__doc__)
 
