@@ -54,8 +54,8 @@ std::string text_of(const AttentionProblem& problem);
 struct PackedDocuments {
   /// [batch, seq]: where in its row the document of a token begins, at most the token's own place. Null: a row is one.
   const std::int32_t* begin = nullptr;
-  /// [places + 1]: the same as a list, of the tokens of all rows, [batch · seq], with which documents begin; behind the
-  /// last one batch · seq, as often as there is room.
+  /// [places + 1]: the same as a list: the tokens with which documents begin, numbered over all rows, [batch · seq];
+  /// the places behind the last one hold batch · seq.
   const std::int32_t* starts = nullptr;
   std::int64_t places = 0;   ///< at least as many as there are documents
   std::int64_t longest = 0;  ///< no document has more tokens

@@ -23,9 +23,9 @@ bool has_attention_plan(Stream& stream, const AttentionProblem& problem);
 std::string why_no_document_plan(Stream& stream, const AttentionProblem& problem, std::int64_t places,
                                  std::int64_t longest);
 
-/// The fastest plan of each of these, which have one: of at most timed_proposals that cuDNN's heuristics propose and
-/// whose workspace is no larger than attention_workspace_bound. Timed on operands made for it: normally distributed,
-/// and the backward pass on what a forward pass has left. Waits for the stream.
+/// The fastest plan of each problem, all of which must have one. Timed are at most timed_proposals plans of each that
+/// cuDNN's heuristics propose and whose workspace is no larger than attention_workspace_bound, on operands made for it:
+/// normally distributed, and for the backward pass what a forward pass has left. Waits for the stream.
 PlanChoices time_attention(Stream& stream, std::span<const AttentionProblem> problems);
 
 /// Puts choices in force, in place of all earlier ones: what is not among them takes the first plan that the heuristic

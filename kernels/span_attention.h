@@ -33,7 +33,8 @@ struct SpanAttention {
   /// [queries, 4], on the device: a query sees the keys [spans[0], spans[1]) and [spans[2], spans[3]). Both lie within
   /// [0, keys) and have no key in common; one may be empty. The o of a query of two empty spans stays as it is.
   const std::int32_t* spans = nullptr;
-  /// No query sees more keys. It says how much work this is, to whom the spans are not known, and changes no result.
+  /// No query sees more keys than this. It gives the amount of work to code that does not know the spans, and changes
+  /// no result.
   std::int64_t longest = 0;
   void* workspace = nullptr;  ///< KernelTable::span_attention_workspace bytes
 

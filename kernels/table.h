@@ -41,8 +41,8 @@ constexpr std::int64_t logits_bytes_on(DeviceType device) {
 struct KernelTable {
   /// The fp8 GEMM wants both operands with k contiguous: a not transposed, b transposed (Hopper's tensor cores).
   bool float8_gemm_k_major = false;
-  /// fp32 logits of a chunk of the output head: what the device's memory bears. Each chunk adds to the whole fp32
-  /// weight gradient, so the larger it is, the less of the head's time goes into that.
+  /// The bytes of fp32 logits of a chunk of the output head, by what the device's memory allows. Each chunk adds to the
+  /// whole fp32 weight gradient, so the larger it is, the less of the head's time goes into that.
   std::int64_t logits_bytes = logits_bytes_on(DeviceType::cpu);
 
   OCTET_OPERATIONS(OCTET_MEMBER, OCTET_MEMBER_WITH_WORKSPACE)

@@ -29,8 +29,8 @@ void remove_tree(const std::string& path);
 /// Bytes that this user can still write to the file system of `path`.
 std::int64_t free_bytes(const std::string& path);
 
-/// Which folders above a path are not there yet. They are removed again where they are still empty when this goes,
-/// unless they are kept.
+/// The folders above a path that do not exist yet. The destructor removes those that were made meanwhile and are still
+/// empty, unless keep() was called.
 class NewParents {
  public:
   explicit NewParents(const std::string& path);

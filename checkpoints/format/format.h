@@ -56,7 +56,7 @@ struct PieceData {
   std::function<const void*()> load = nullptr;
 };
 
-/// What of a run is no tensor.
+/// The state of a run that is not in tensors.
 struct RunState {
   std::int64_t step = 0;  ///< finished steps; the next one's data follow from it and the seed
   std::uint64_t seed = 0;

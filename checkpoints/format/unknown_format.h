@@ -6,9 +6,9 @@
 
 namespace octet::checkpoint {
 
-/// What a file of a checkpoint is to a program that is too old for it: its hash is right, and it is of a version of the
-/// format, or has a key, that this program does not know. That is no damage: nobody may pass over it, rename it or take
-/// an older one in silence. A usage error that names the file and says what to do.
+/// Thrown for a file of a checkpoint for which this program is too old: the file's hash is right, but it has a version
+/// of the format, or a key, that this program does not know. That is no damage: nobody may skip it, rename it or
+/// silently take an older one. A usage error that names the file and says what to do.
 class UnknownFormat : public Error {
  public:
   /// `what`: "of version 3, which this program does not know".

@@ -20,11 +20,11 @@ struct Damage {
   ExitCode code = ExitCode::usage;  ///< internal: the file system refused to read it
 };
 
-/// Hashes every file with that many threads. Of one that has its hash, HDF5 (one thread at a time) then tells what it
-/// says of itself, the run's state and each piece, which the manifest has to say too; and the data of each piece, read
-/// once more, have to have the hash that the piece carries, taken before HDF5 had them. `progress` is called on the
-/// calling thread with bytes that were read, of bytes_to_verify() in all. Empty when the checkpoint is as its manifest
-/// says. While this runs nothing else in the process may call HDF5.
+/// Hashes every file with that many threads. In a file that has its hash, HDF5 (one thread at a time) then reads what
+/// the file says of itself, the run's state and each piece, which must agree with the manifest. The data of each piece
+/// are read once more, and must have the hash that the piece carries, which was taken before HDF5 got the data.
+/// `progress` is called on the calling thread with bytes that were read, of bytes_to_verify() in all. Empty when the
+/// checkpoint is as its manifest says. While this runs nothing else in the process may call HDF5.
 std::vector<Damage> find_damage(const std::string& directory, const Manifest& manifest, int threads,
                                 const std::function<void(std::int64_t)>& progress = nullptr);
 
@@ -34,8 +34,8 @@ std::int64_t bytes_to_verify(const Manifest& manifest);
 /// The same at a glance: files that are missing or of another size. Reads nothing of them.
 std::vector<Damage> find_missing(const std::string& directory, const Manifest& manifest);
 
-/// What a run knows of checkpoints whose every byte it has read: whole or damaged, for as long as no file of them is
-/// another than it was then. So no file is read twice to be told the same. Of the machine that looked: rank 0.
+/// The checkpoints of which a run has read every byte, each as whole or damaged; this holds as long as none of its
+/// files has changed since. So no file is read twice to learn the same. Known to the machine that looked: rank 0.
 class Verdicts {
  public:
   /// Files of a checkpoint by name, the manifest too; nothing where one cannot be looked at.

@@ -16,9 +16,9 @@ bool has_room(const std::string& root, std::int64_t bytes, std::int64_t reserve)
 /// never removed by a run: checkpoints that were set aside as damaged.
 void check_free_space(const std::string& root, std::int64_t bytes, std::int64_t reserve = space_reserve);
 
-/// What a start has to say where `free` bytes under `root` will not do for the checkpoints of `bytes` each that are to
-/// come: `keep` that stay, one more while it is written, less the `there` that will go for them. Empty where they will
-/// do; those that checkpoint.keep_every adds with time are not foreseen.
+/// The warning of a start where `free` bytes under `root` are too few for the checkpoints of `bytes` each that are to
+/// come: `keep` that stay, and one more while it is written, less the `there` that will be removed for them. Empty
+/// where they are enough; those that checkpoint.keep_every adds with time are not foreseen.
 std::string lack_of_space(const std::string& root, std::int64_t free, std::int64_t bytes, std::int64_t keep,
                           std::int64_t there, std::int64_t reserve = space_reserve);
 

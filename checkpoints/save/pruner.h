@@ -32,13 +32,14 @@ struct Question {
   Verdicts::Files seen = {};  ///< rank 0
 };
 
-/// Removes what steps_to_prune names after a commit, and after a start: a run that was killed between the two, or that
-/// is to keep fewer now, has more than its disk may have room for. In the background. An older checkpoint counts as
-/// whole when it is known to be, or when its manifest fits its own hash and every file has its size and its hash: the
-/// ranks read it together, each file once, and rank 0 keeps the verdict. A damaged one is logged and stays until
-/// `keep_last` whole ones are newer; one that cannot be read counts as damaged for this time. Failures are logged, not
-/// thrown. Calls no HDF5. All methods are collective and called from the main thread, which only agrees: rank 0's
-/// thread lists, reads manifests and removes, a thread of each rank reads its share of the files.
+/// Removes what steps_to_prune names, after a commit and after a start: a run that was killed between commit and
+/// removal, or that is to keep fewer now, has more checkpoints than its disk may have room for. Works in the
+/// background. An older checkpoint counts as whole when it is known to be, or when its manifest fits its own hash and
+/// every file has its size and its hash: the ranks read it together, each file once, and rank 0 keeps the verdict. A
+/// damaged one is logged and stays until `keep_last` whole ones are newer; one that cannot be read counts as damaged
+/// for this time. Failures are logged, not thrown. Calls no HDF5. All methods are collective, and called from the main
+/// thread, which only agrees with the others: a thread of rank 0 lists, reads manifests and removes, and a thread of
+/// each rank reads its share of the files.
 class Pruner {
  public:
   /// `known` of rank 0: what this run has read already.
@@ -51,8 +52,8 @@ class Pruner {
   void committed(std::int64_t step, Verdicts::Files files);
   /// The run goes on from the checkpoint of this step, which `known` has as whole. Removes what is old beside it.
   void restored(std::int64_t step);
-  /// A save lacks room: removes what has become surplus since, and waits for that. What is still being read when the
-  /// rule's patience is over is read on.
+  /// A save lacks room: removes what has become surplus since, and waits for that. Where a checkpoint is still being
+  /// read when the rule's patience is over, this returns, and the reading goes on.
   void make_room();
   /// To be called at a step boundary: goes on as far as that needs no waiting.
   void poll();

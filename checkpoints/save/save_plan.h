@@ -36,7 +36,7 @@ std::string describe_pieces(std::span<const DevicePiece> pieces);
 /// The pieces that a description is of.
 std::vector<DevicePiece> described_pieces(const std::string& description);
 
-/// A plan, and what the copies of each rank are in its own list of pieces: ascending places.
+/// A plan, and for each rank the indices of its copies in its own list of pieces, ascending.
 struct PlannedSave {
   SavePlan plan;
   std::vector<std::vector<std::int32_t>> places;

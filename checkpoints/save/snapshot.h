@@ -25,9 +25,9 @@ class Snapshot {
   /// `group` as in WriterGroup; null, or it outlives this.
   explicit Snapshot(Communicator* group) : group_(group) {}
 
-  /// Memory for this rank's share of those pieces. Collective over the group: whatever fails on one of its ranks, all
-  /// come back (but for a lack of the few bytes that any collective takes for itself). Returns this rank's failure;
-  /// throws only what no agreement can follow, that a peer is lost.
+  /// Takes memory for this rank's share of those pieces. Collective over the group: whatever fails on one of its ranks,
+  /// the call returns on all of them (but for a lack of the few bytes that any collective takes for itself). Returns
+  /// this rank's failure; throws only when a peer is lost, after which no agreement is possible.
   std::optional<Failure> reserve(std::span<const DevicePiece> pieces, const SaveShare& share, Stream& stream);
   /// Copies its share of the pieces from the device and waits for the copy. Not collective.
   void take(std::span<const DevicePiece> pieces, const SaveShare& share, Stream& stream);

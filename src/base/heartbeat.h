@@ -25,7 +25,8 @@ inline void begin(const char* what) {
   detail::count.store(detail::count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // one writer
 }
 
-/// How often it began something, for whoever looks whether that still grows. Any thread, as last().
+/// How often the watched thread has begun something; while the number grows, that thread makes progress. Any thread, as
+/// for last().
 inline std::uint64_t count() {
   return detail::count.load(std::memory_order_relaxed);
 }

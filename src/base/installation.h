@@ -19,16 +19,16 @@ std::filesystem::path beside_programs(std::string_view folder);
 /// current directory, share/octet beside the folder of the installed program, the source tree; each with `path` behind.
 std::vector<std::string> shared_folders(const std::string& path);
 
-/// The same without the current directory: for the body of a job's script, which is to be of this version, and of
-/// nobody who has made a folder of that name where a user works. (Profiles of clusters may stand there:
-/// docs/clusters.md.)
+/// The same without the current directory. For the body of a job's script, which has to be the one of this version, and
+/// not one of whoever has made a folder of that name in the user's working directory. (Profiles of clusters may lie
+/// there: docs/clusters.md.)
 std::vector<std::string> installed_folders(const std::string& path);
 
 /// The first file of that path ("configs/clusters/local.yaml") in these folders, as an absolute path; empty if none has
 /// it.
 std::string find_shared(const std::string& path);
 
-/// Names of the files with this extension in the folder `path` of all of them, without it, sorted.
+/// The names of the files with this extension in any of shared_folders(path), sorted, without the extension.
 std::vector<std::string> shared_names(const std::string& path, const std::string& extension);
 
 }  // namespace octet

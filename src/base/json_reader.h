@@ -22,9 +22,9 @@ namespace octet {
 nlohmann::json parse_json(std::string_view text, std::string_view room, const std::string& file,
                           std::string_view expected);
 
-/// A value of a JSON text and the place where it stands. What is not as it is asked for throws a usage error with file,
-/// key, value and what was expected: "a.json: fits[3].us is "fast"; expected a number". A value that is not there may
-/// be asked for as any other, and is refused as missing.
+/// A value of a JSON text and the place where it stands. A value that is not what the caller asks for throws a usage
+/// error with file, key, value and what was expected: "a.json: fits[3].us is "fast"; expected a number". A missing
+/// value can be asked for like any other, and is then refused as missing.
 class JsonReader {
  public:
   /// The whole text of a file; `value` has to outlive this, and `room` is a literal.

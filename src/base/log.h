@@ -51,8 +51,8 @@ class SharedWarnings {
 void write_error_at_once(std::string_view text) noexcept;
 
 enum class Level { info, warning, error };
-/// What concerns this rank's own machine: from every rank, each, rank 0 too, with "[rank N host]" in front where there
-/// are several.
+/// A line about this rank's own machine: every rank prints its own, also rank 0, with "[rank N host]" in front where
+/// there are several ranks.
 void write_of_rank(Level level, std::string_view text);
 
 template <typename... Args>
@@ -71,8 +71,8 @@ template <typename... Args>
 void error(fmt::format_string<Args...> text, Args&&... args) {
   write_error(fmt::format(text, std::forward<Args>(args)...));
 }
-/// What a program exits with that has printed its results: `code`, or 70, with an error, where standard output did not
-/// take all of them, as on a full disk.
+/// The exit code for a program that has printed its results: `code`, or, after an error message, 70 where standard
+/// output did not take all of them, as on a full disk.
 int after_output(int code);
 /// A line of results on standard output, from rank 0 only.
 template <typename... Args>

@@ -5,9 +5,10 @@
 
 namespace octet::mapped_regions {
 
-// A page of a mapped file that cannot be read (the file was cut off under the run, the disk failed, the server is gone)
-// comes as SIGBUS on the thread that reads it. So that the process can say which file that was, whoever maps one puts
-// it into a table, and the watchdog (src/comm/watchdog.h) has the signal caught and asks what was found.
+// A page of a mapped file that cannot be read (the file was truncated during the run, the disk failed, the server is
+// gone) raises SIGBUS on the thread that reads it. So that the process can say which file that was, whoever maps a file
+// puts it into a table; the watchdog (src/comm/watchdog.h) holds a Guard, which handles the signal, and asks
+// unreadable().
 
 /// Puts these bytes, which are mapped from the file `path`, into the table, which grows as it must. Returns the number
 /// of the entry, for remove(), which does nothing with -1. Any thread, both.

@@ -31,8 +31,8 @@ struct FileIdentity {
 /// The identity of what is there under that name now; nothing where that cannot be looked at.
 std::optional<FileIdentity> identity_of(const std::string& path);
 
-/// The file system does not give what was asked of it, which says nothing of what is stored there. A usage error where
-/// there is nothing of that name, or none can be, an internal one otherwise (EIO, ESTALE, EACCES ...).
+/// The file system does not give what was asked of it, which says nothing about the stored data. A usage error for
+/// ENOENT, ENAMETOOLONG and ENOTSUP (no regular file), an internal one otherwise (EIO, ESTALE, EACCES ...).
 class ReadError : public Error {
  public:
   /// `error`: errno. `offset`: where in the file.
@@ -118,11 +118,11 @@ class ReadProgress {
   std::string path_;
 };
 
-/// Whether errno `error` of a read is for the user to mend: the system refuses the right to read, or the name.
+/// Whether errno `error` of a read is for the user to correct: access is denied, or the name is too long.
 bool is_refused(int error);
 
-/// Whether another try may give what this one did not: not for a file that is not there, unless its folder is not there
-/// either (a mount that is late), for a name that is none, for a lack of rights.
+/// Whether a retry may succeed. It cannot where access is denied, where the name is invalid or no regular file, or
+/// where the file is missing from a folder that exists. (A missing folder may be a mount that is late.)
 bool may_pass(const ReadError& error);
 
 /// Runs `work` again 0.5, 1 and 2 s later (times the factor OCTET_TEST_PAUSES, for tests) where it throws a ReadError,

@@ -7,7 +7,8 @@
 
 namespace octet {
 
-/// What is to be said of an exception: its own words, and where the system gives no thread, who may set that limit.
+/// The text to print for an exception: its own words, and, where the system gave no thread, also which limits may be
+/// the cause.
 std::string reason_of(const std::exception& error);
 
 /// The main function of a program that has no MPI yet: `main`, and where that throws, one message of `program` and the

@@ -8,13 +8,13 @@
 
 namespace octet {
 
-/// Which values of an fp8 matrix share a scale. A GEMM keeps one of a matrix's two dimensions and contracts the other,
-/// and a matrix whose scales are not one for all belongs to GEMMs that contract the one dimension for which it was
-/// cast. kernels/scale_layout.h says where which scale lies.
+/// Which values of an fp8 matrix share a scale. A GEMM keeps one of a matrix's two dimensions and contracts the other.
+/// A matrix with several scales is cast for one of the two dimensions, and only GEMMs that contract this one can read
+/// it. kernels/scale_layout.h says where each scale lies.
 enum class ScaleForm : std::uint8_t {
   tensor,   ///< all values
-  each,     ///< those of an index of the kept dimension
-  vectors,  ///< those of an index of the kept dimension, 128 along the contracted one: 1 x 128
+  each,     ///< all values with the same index in the kept dimension
+  vectors,  ///< 128 neighbours along the contracted dimension, at one index of the kept one: 1 x 128
   blocks    ///< 128 x 128
 };
 

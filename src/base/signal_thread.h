@@ -14,7 +14,7 @@ namespace octet {
 /// heap, and the frame of a handler would overwrite what lies below it (seen with 2.6 on a processor with AVX-512,
 /// where a stopped run lost its last checkpoint).
 ///
-/// To be made first in main: threads inherit from those that start them which signals they take.
+/// Must be made first in main: a thread inherits from the thread that starts it which signals it takes.
 class SignalThread {
  public:
   /// SIGUSR1 waits until take_user_signal(): MPICH puts a handler of its own in place while it comes up, and a request

@@ -5,7 +5,8 @@
 
 namespace octet {
 
-/// What a text begins with: a UTF-8 character of `bytes` bytes, or as many that are none.
+/// The first piece of a text: a UTF-8 character of `bytes` bytes, or, where `good` is false, `bytes` bytes that are
+/// none.
 struct Utf8Piece {
   std::size_t bytes;
   bool good;

@@ -19,7 +19,7 @@ struct Xid {
   std::string_view for_node;  ///< what to do on a node whose log has it; empty where the GPU is well
 };
 
-/// The catalog's entry; one that names the catalog for a number that is not here.
+/// The catalog's entry for that Xid; for a number that is not in our table, an entry that refers to the catalog.
 Xid find_xid(std::uint64_t number);
 
 /// "Xid 79 (GPU has fallen off the bus): reboot the node; if it comes back, have GPU and PCIe link looked at".

@@ -44,8 +44,8 @@ bool is_left_out(std::string_view name);
 
 /// Lines of a job's script that unset the same, but for what the profile's slurm.options ask for.
 std::string unset_lines(const ClusterProfile& profile);
-/// Lines that end a job by whose shell sbatch was told something else than the script says, a choice of the profile's
-/// among it: they call the function `refuse REASON`.
+/// Lines that end a job which sbatch was told, by SBATCH_* variables of the submitting shell, to run otherwise than the
+/// script says, also in what the profile chooses: they call the function `refuse REASON`.
 std::string refusing_lines(const SlurmProfile& profile);
 
 }  // namespace octet

@@ -16,8 +16,9 @@ class GroupMember {
   virtual void finish() = 0;
 };
 
-/// A member's part in the groups of calls, which are the thread's and not a communicator's (Communicator::group_begin):
-/// the outermost end is that of all that began within. The last member of the class that implements GroupMember.
+/// One member's part in the groups of calls. A group belongs to the thread and not to a communicator
+/// (Communicator::group_begin): the end of the outermost one ends all that began within. Must be the last member of the
+/// class that implements GroupMember.
 class CallGroup {
  public:
   explicit CallGroup(GroupMember& member) : member_(member) {}

@@ -11,12 +11,12 @@ namespace octet {
 
 enum class ReduceOp : std::uint8_t { sum, max };
 
-/// A message that is under way. It ends in wait() alone, and before its communicator does.
+/// A message that is under way. Only wait() completes it, and this has to happen before its communicator ends.
 class Transfer {
  public:
   virtual ~Transfer() = default;
-  /// What `stream` is given after this comes after the message has gone or come. On the CPU this waits for it, and
-  /// throws as the communicator's calls do.
+  /// Work that `stream` is given after this call runs after the message has been sent or received. On the CPU this call
+  /// waits for the message, and throws as the communicator's calls do.
   virtual void wait(Stream& stream) = 0;
   /// Lets the message get on. MPI moves large ones only while it is called: whoever computes meanwhile calls this from
   /// time to time. Does nothing on a GPU.
@@ -48,16 +48,16 @@ class Communicator {
   virtual void all_to_all(const void* send, void* recv, std::int64_t count, DType dtype) = 0;
   virtual void broadcast(void* data, std::int64_t count, DType dtype, int root) = 0;
 
-  /// The same with a result elsewhere, which does not overlap `send`. Not within a group of calls. Of a backend that
-  /// has no such call the result's memory gets a copy first. `send` of broadcast_to is read on the root alone.
+  /// all_reduce and broadcast with the result in another buffer, which does not overlap `send`. Not within a group of
+  /// calls. A backend that has no such call first copies `send` to `recv`. broadcast_to reads `send` on the root alone.
   virtual void all_reduce_to(const void* send, void* recv, std::int64_t count, DType dtype, ReduceOp op);
   virtual void broadcast_to(const void* send, void* recv, std::int64_t count, DType dtype, int root);
 
   virtual void send(const void* data, std::int64_t count, DType dtype, int to) = 0;
   virtual void recv(void* data, std::int64_t count, DType dtype, int from) = 0;
-  /// The same, which only begin: the caller computes on while the message is under way, and touches its memory after
-  /// Transfer::wait alone. On a GPU they are calls of stream() as all others, each after the one before. Not within a
-  /// group of calls.
+  /// These only begin a message: the caller computes on while it is under way, and must not touch its memory before
+  /// Transfer::wait. On a GPU they are calls on stream() like all others, each after the one before. Not within a group
+  /// of calls.
   virtual std::unique_ptr<Transfer> start_send(const void* data, std::int64_t count, DType dtype, int to);
   virtual std::unique_ptr<Transfer> start_recv(void* data, std::int64_t count, DType dtype, int from);
   virtual void barrier() = 0;
@@ -87,9 +87,9 @@ class Communicator {
   /// under way together with this group's. Collective.
   virtual std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) = 0;
 
-  /// Memory that this group sends from and receives in with least copying (NCCL: registered with it, if so set); any
-  /// other memory will do as well. Where it is not cheap() every rank allocates the same in the same order. What comes
-  /// from here is gone before the group is.
+  /// Memory from which this group sends and into which it receives with the least copying (NCCL: registered with it, if
+  /// so set); any other memory works as well. Where it is not cheap(), every rank allocates the same sizes in the same
+  /// order. This memory has to be freed before the group ends.
   virtual MemorySource& memory() { return stream().device(); }
 
   /// Ends the job on every rank with this exit code; a group that is of no job (make_self_communicator) ends its own

@@ -35,9 +35,9 @@ struct DryWorld {
   bool in_rank_order = true;
 };
 
-/// The world of one rank of such a mesh without the other ranks: its calls do nothing, but what a backend
-/// would take of the ledger they take. Its split() knows the groups of a Mesh by their names alone.
-/// The stream's device is to be one without memory. Recorded by make_traced, as any other.
+/// The world of one rank of such a mesh, without the other ranks: its calls do nothing except take the memory that a
+/// backend would take, so that the ledger counts it. Its split() knows only the groups of a Mesh, by their names. The
+/// stream's device must be one without memory. Recorded by make_traced, as any other.
 std::unique_ptr<Communicator> make_dry_communicator(const DryWorld& world, Stream& stream);
 
 }  // namespace octet

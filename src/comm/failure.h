@@ -14,14 +14,15 @@ namespace octet {
 //   says too little: "71 rank 3 on node-7: MESSAGE";
 // - failure.txt of the run, while a FailureFile lives: "2026-11-22T22:45:32Z node-7 rank 3 exit code 71: MESSAGE".
 
-/// What a failure of this process is told to, besides, as long as it lives; one at a time. Main thread only. Its end
-/// does not return where the watchdog ends the process meanwhile, whose thread may be telling it.
+/// While it lives, a failure of this process is also reported to the run; one at a time. Main thread only. Its
+/// destructor does not return while the watchdog is ending the process, since the watchdog's thread may be using this
+/// object.
 class FailureFile {
  public:
-  /// `path`: a file that is not there. `may_write`: whether the run directory is still this run's, and a failure with
-  /// that code is to be told there; asked by any thread, as it may look into files; must not throw. `first`: called
-  /// where this rank's message is the first, perhaps by the watchdog's thread while the main thread hangs, so that it
-  /// reads nothing that the main thread may be writing; must not throw.
+  /// `path`: a file that does not exist. `may_write`: whether the run directory is still this run's, and a failure with
+  /// that code is to be reported there; it is called on any thread, as it may look into files, and must not throw.
+  /// `first`: is called where this rank's message is the first one, perhaps by the watchdog's thread while the main
+  /// thread hangs; so it must read nothing that the main thread may be writing, and must not throw.
   FailureFile(std::string path, std::function<bool(ExitCode)> may_write,
               std::function<void(ExitCode code, const std::string& message)> first);
   ~FailureFile();
@@ -41,8 +42,8 @@ class FailureFile {
 /// What became of a reason.
 struct LeftReason {
   bool late = false;   ///< another rank's reason stands in failure.txt
-  bool first = false;  ///< it stands in failure.txt, or there is no room for one, then perhaps of several ranks
-  bool lost = false;   ///< in one of the two files stands no reason, neither this one nor an earlier one
+  bool first = false;  ///< this one stands in failure.txt; or the disk is full, which several ranks may then find
+  bool lost = false;   ///< one of the two files holds no reason, neither this one nor an earlier one
 };
 /// Puts the message, as one line, into both files, first into the one that the environment names. Any thread; needs no
 /// lock, no memory and no MPI, but for what the FailureFile's may_write needs.
@@ -51,25 +52,24 @@ LeftReason leave_reason(ExitCode code, std::string_view message) noexcept;
 /// Gives the process ten seconds from now on: a thread then ends it with that code, whatever hangs.
 void end_soon(int exit_code);
 
-/// An exception of the main thread, once in the life of a process (later calls do nothing). Leaves the reason and logs
-/// it, with rank and host; from when it speaks the process has ten seconds (end_soon).
-/// - What every rank throws, or is likely to (`agreed`, a usage error, Error (unhealthy)), only the lowest that has it
-///   tells: rank 0 at once, the others after a wait that grows with the rank from 1 to 3 s, within which the abort of a
-///   lower one ends them. A rank that cannot write such a reason, since its own file system is gone, returns only after
-///   4 s, within which another one can; a usage error is worth no waiting.
+/// Reports an exception of the main thread, once in the life of a process (later calls do nothing). Leaves the reason
+/// and logs it, with rank and host. From the moment at which it speaks, the process has ten seconds left (end_soon).
+/// - What every rank throws, or is likely to (`agreed`, a usage error, Error (unhealthy)), is reported only by the
+///   lowest rank that has it: rank 0 speaks at once, the others after a wait that grows with the rank from 1 to 3 s,
+///   within which the abort of a lower rank ends them. A rank that cannot write such a reason, since its own file
+///   system is gone, returns only after 4 s, so that another rank can; for a usage error it does not wait.
 /// - Error (lost_peer) is usually a consequence, so it waits for half a second, and 20 ms more for each lower rank, up
-/// to
-///   2.5 s, within which the cause can speak.
-/// - Any other is told at once, by each rank that has one.
-/// A rank that finds another one's reason in failure.txt, here and in end_by_watchdog, goes on half a second later,
-/// within which that one can write status.json: what follows ends the job.
+///   to 2.5 s, so that the cause can be reported first.
+/// - Any other error is reported at once, by each rank that has one.
+/// A rank that finds another rank's reason in failure.txt, here and in end_by_watchdog, goes on half a second later, so
+/// that the other one can write status.json before the job ends.
 void tell_failure(ExitCode code, const std::string& message, bool agreed = false) noexcept;
 
 /// The watchdog's end of this process: with exit code `code` when the reason is told, and by SIGALRM ten seconds from
 /// now where even that hangs. `arm_the_end` comes first, before a message is put together.
 void arm_the_end() noexcept;
 [[noreturn]] void end_by_watchdog(ExitCode code, std::string_view message) noexcept;
-/// The main thread tells a failure already, and will be gone: nobody else ends the process.
+/// The main thread is already reporting a failure, and will end the process: nobody else is to end it.
 bool is_failing() noexcept;
 
 }  // namespace octet

@@ -8,11 +8,11 @@
 
 namespace octet::files {
 
-// All hosts of a run see the same files. Where a mount is missing on one of them, it is that host's matter and no
-// mistake in what the run was asked to do. Collective over the hosts, main thread; throws as read_together
-// (read_together.h), and where that returns that no rank sees a file which `look` could not read, all throw the same
-// usage error that names the file. So `look` has come to its end wherever one of these returns. It asks
-// files::is_there (src/base/read_file.h) for what need not be there.
+// All hosts of a run see the same files. Where a mount is missing on one host, that host is at fault, and not what the
+// run was asked to do. Collective over the hosts, main thread. These functions throw as read_together does
+// (read_together.h); where it returns that no rank sees a file which `look` could not read, all throw the same usage
+// error that names the file. So when one of these functions returns, `look` has run to its end. For files that need not
+// exist, `look` asks files::is_there (src/base/read_file.h).
 
 /// Runs `look` on every rank, again where it throws a ReadError.
 void look_together(Communicator& hosts, const std::function<void()>& look);
@@ -21,8 +21,8 @@ void look_together(Communicator& hosts, const std::function<void()>& look);
 /// else that it throws comes out on rank 0 while the others wait.
 void look_by_first(Communicator& hosts, const std::function<void()>& look);
 
-/// Says whether this rank is the first of its node, which looks for all of it. What it sees is taken for what the
-/// others see, as it is but where each rank has mounts of its own.
+/// Says whether this rank is the first of its node and looks at files for the whole node. The other ranks are assumed
+/// to see what it sees, which is true unless each rank has mounts of its own.
 bool looks_for_node(Communicator& hosts);
 
 /// What is there for one host has to be there for all, and readable. A path that none has is nobody's error here. One

@@ -46,8 +46,8 @@ MeshCoordinates coordinates(const MeshShape& shape, int rank);
 struct MeshGroup {
   const char* name;       ///< what users see in traces and messages
   MeshCoordinates along;  ///< 1 for these coordinates, 0 for the others
-  /// The name where one of the dimensions marked in `apart` is larger than 1, which sets it apart from a group that has
-  /// the same ranks elsewhere; none: always `name`.
+  /// Another name, used where one of the dimensions marked in `apart` is larger than 1: it distinguishes the group from
+  /// one that has the same ranks in other shapes. None: always `name`.
   const char* name_apart{};
   MeshCoordinates apart{};
 
@@ -80,7 +80,7 @@ constexpr const MeshGroup& mesh_group(GroupKind kind) {
 /// The group that has this name in that shape; null if none has.
 const MeshGroup* find_group(std::string_view name, const MeshShape& shape);
 
-/// The ranks of that group of which `rank` is one.
+/// The ranks of the group of that kind to which `rank` belongs.
 std::vector<int> ranks_of(const MeshGroup& group, const MeshShape& shape, int rank);
 
 /// For each of mesh_groups the index of the first group that has the same ranks in this shape, which may be itself.

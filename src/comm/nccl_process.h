@@ -12,13 +12,14 @@ inline constexpr unsigned long most_open_files = 1UL << 20;
 /// Makes the process fit for NCCL. To be called first in main, before another thread may read the environment. Without
 /// NCCL it has no effect.
 ///
-/// - It asks for nccl_launch_order_variable, unless the environment says otherwise. A rank has a communicator for each
-///   group of the mesh, on several streams, and every rank gives its calls in the same order. Only with this variable
+/// - It sets nccl_launch_order_variable, unless the environment says otherwise. A rank has a communicator for each
+///   group of the mesh, on several streams, and every rank makes its calls in the same order. Only with this variable
 ///   does NCCL promise that they cannot wait for each other ("Using multiple NCCL communicators concurrently" in its
-///   user guide); without, it is left to the multiprocessors to hold the kernels of all of them at once.
+///   user guide); without it, that depends on whether the multiprocessors can hold the kernels of all communicators at
+///   once.
 /// - It raises the limit of open files to the most that is allowed, or most_open_files. NCCL holds a socket for each
-/// connection over a
-///   network card, some thousand for an all-to-all of 512 ranks, and 1,024 files are often all that a job may open.
+///   connection over a network card, some thousand for an all-to-all of 512 ranks, and 1,024 files are often all that a
+///   job may open.
 void prepare_process_for_nccl();
 
 }  // namespace octet

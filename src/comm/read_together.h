@@ -12,22 +12,22 @@ namespace octet::files {
 // A file system that fails on one machine, or on all, is no damage of what it holds: nothing is given up or renamed for
 // it. The ranks end the run together, with an error that names the hosts, so that a job goes on without them.
 
-/// What the ranks make of the ReadErrors that some of them pass. Every rank looks at the path that the lowest of them
-/// could not read, for 2 s at most; a host fails when one of its ranks does, or had before. Then all throw the same
-/// error: "leave out hosts A, B: ..." (src/base/hosts.h) with code 76 (unhealthy); where more than half of the
-/// hosts fail it is the file system, with code 70 (internal), or 64 (usage) when it refuses the right to read. Returns
-/// "PATH: ..." where the file is not there for any rank, though its folder is; nothing when no rank passed an error.
-/// With `others_look` false nobody looks. Collective over the hosts, main thread. A process whose look does not come
-/// back ends here.
+/// How the ranks agree on the ReadErrors that some of them pass. Every rank tries to read the path that the lowest such
+/// rank could not read, for 2 s at most; a host fails when one of its ranks fails, now or before. Then all throw the
+/// same error: "leave out hosts A, B: ..." (src/base/hosts.h) with code 76 (unhealthy); where more than half of the
+/// hosts fail, it is the file system, with code 70 (internal), or 64 (usage) when access is denied. Returns "PATH: ..."
+/// where no rank finds the file although its folder exists; nothing when no rank passed an error. With `others_look`
+/// false nobody tries to read. Collective over the hosts, main thread. A process whose attempt does not return ends
+/// here.
 std::optional<std::string> agree_on_reading(const std::optional<ReadError>& mine, Communicator& world,
                                             bool others_look = true);
 
-/// Runs `work` in a thread of its own on every rank; it calls nothing collective, and retries itself. Meanwhile the
-/// main threads ask each other whether one has failed, so that within a second the others hear of it, which then stop
-/// reading too. A ReadError ends as in agree_on_reading, whose result this returns; anything else that `work` throws
-/// comes out on that rank, when all have ended. `what` is a literal, for the watchdog: where the bytes of `progress`
-/// stand still for as long as the phase allows, this process tells it and ends with 71, as it does with the error of
-/// the others where its thread does not come back within 2 s.
+/// Runs `work` on every rank, in a thread of its own; it calls nothing collective, and retries by itself. Meanwhile the
+/// main threads ask each other whether one has failed, so that the others hear of it within a second and stop reading
+/// too. A ReadError is treated as in agree_on_reading, whose result this returns; anything else that `work` throws is
+/// rethrown on that rank when all have ended. `what` is a literal, for the watchdog: where `progress` counts no more
+/// bytes for as long as the phase allows, this process says so and ends with 71. Where its thread does not return
+/// within 2 s after the ranks have agreed on an error, it ends with that error.
 std::optional<std::string> read_together(const char* what, Communicator& world, ReadProgress& progress,
                                          const std::function<void()>& work);
 

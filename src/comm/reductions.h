@@ -25,12 +25,13 @@ inline Communicator& gradients_not_cut(Mesh& mesh) {
   return mesh.tp();
 }
 
-/// Sum of squares: every piece of one copy of the model, all stages. Replicas have equal gradients by then. What is not
-/// cut is in every rank of a tp group and counts in the first (GradientNorm).
+/// Sum of squares over every piece of one copy of the model, all stages. Replicas have equal gradients by then. A
+/// parameter that is not cut is on every rank of a tp group, and counts on the first one (GradientNorm).
 inline Communicator& gradient_norm(Mesh& mesh) {
   return mesh.replica();
 }
-/// Maximum of that sum: each replica has made its own, and a last bit of it would part their weights for good.
+/// Maximum of that sum: each replica has formed its own, and a difference in the last bit would make their weights
+/// differ for good.
 inline Communicator& one_gradient_norm(Mesh& mesh) {
   return mesh.dp_replicate();
 }
@@ -45,8 +46,8 @@ inline Communicator& gathered_weight_amax(Mesh& mesh) {
   return mesh.tp();
 }
 
-/// Maximum of what a recipe with a memory records of its casts: whoever has seen one, since its state is one for all
-/// ranks. Casts of another stage's units are 0.
+/// Maximum of what a recipe with a memory records of its casts, over all ranks, since its state is the same on all of
+/// them. Casts of another stage's units are 0.
 inline Communicator& cast_amax(Mesh& mesh) {
   return mesh.world();
 }

@@ -40,7 +40,7 @@ class CommTrace {
     starts_.clear();
   }
   const std::vector<CommRecord>& records() const { return records_; }
-  /// The same, those that started together side by side.
+  /// The same calls, as spans of those that started together.
   std::vector<std::span<const CommRecord>> starts() const;
   /// How many calls of that operation, in that group unless it is empty.
   std::int64_t calls(std::string_view operation, std::string_view group = {}) const;
@@ -58,9 +58,9 @@ class CommTrace {
   std::vector<std::size_t> starts_;  ///< places of those that are not with the one before
 };
 
-/// `inner` that also records every call, and those of the groups split from it, in `trace`, which must outlive it, and
-/// as spans of the Timeline that lives now, whenever that records, and their time in `meter`, which must outlive it.
-/// Without any of them it is `inner` itself.
+/// Wraps `inner` so that every call, also of the groups split from it, is recorded in `trace`, is a span of the
+/// Timeline that lives now whenever that one records, and has its time added to `meter`. `trace` and `meter` must
+/// outlive it. Without any of the three it is `inner` itself.
 std::unique_ptr<Communicator> make_traced(std::unique_ptr<Communicator> inner, CommTrace* trace,
                                           WaitMeter* meter = nullptr);
 

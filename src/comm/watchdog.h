@@ -103,19 +103,19 @@ struct TimeLimits {
   double checkpoint = 1800;  ///< comm.checkpoint_timeout_seconds
 };
 
-/// Ends the process when the main thread, which makes it, stands still: when the heartbeat (src/base/heartbeat.h) has
-/// not moved for as long as the phase allows, whatever the main thread is in: a collective, the launch of a kernel
-/// behind one that hangs, a page of a file system that is gone, MPI_Init or MPI_Finalize. So it lives from before the
-/// one to after the other; one at a time in a process.
+/// Ends the process when the main thread, which makes this object, makes no progress: when the heartbeat
+/// (src/base/heartbeat.h) has not moved for as long as the phase allows, whatever the main thread is doing: a
+/// collective, the launch of a kernel behind one that hangs, a page of a file system that is gone, MPI_Init or
+/// MPI_Finalize. So it lives from before MPI_Init to after MPI_Finalize; one at a time in a process.
 ///
-/// A loop that polls finds the deadline of its OperationScope itself, throws, and all ranks are told in good order. If
-/// the main thread does not come to that, this object's thread tells what was begun last `grace_seconds` later, in the
-/// log and as the reason of the failure (src/comm/failure.h), and ends the process with exit code 71 by _exit, since
-/// MPI belongs to the main thread; the launcher then ends the other ranks. That thread calls neither MPI nor the device
-/// nor its libraries, takes no lock that is held over such a call, and arms the process's end before it puts a message
-/// together. In the same way it ends the process, with exit code 70, when a thread stands still since a page of a
-/// mapped file cannot be read (src/base/mapped_regions.h). A time in which the whole process was stopped does not
-/// count.
+/// A loop that polls notices by itself that the deadline of its OperationScope has passed, throws, and all ranks are
+/// told in good order. If the main thread does not get that far, this object's thread names what was begun last,
+/// `grace_seconds` later, in the log and as the reason of the failure (src/comm/failure.h). It then ends the process
+/// with exit code 71 by _exit, since MPI belongs to the main thread; the launcher ends the other ranks. That thread
+/// calls neither MPI nor the device nor its libraries, takes no lock that is held over such a call, and arms the end of
+/// the process before it composes a message. In the same way it ends the process, with exit code 70, when a thread
+/// stands still because a page of a mapped file cannot be read (src/base/mapped_regions.h). A time in which the whole
+/// process was stopped does not count.
 class Watchdog {
  public:
   /// Throws a usage error when a limit is not positive, as set_limits.

@@ -11,12 +11,12 @@
 
 namespace octet {
 
-/// What the records of a chunk are, and so what a place in its file is: a byte of the unpacked text, a line counted
-/// from the chunk's first, or a row.
+/// What the records of a chunk are, which also decides how a place in its file is counted: by bytes of the unpacked
+/// text, by lines from the chunk's first one, or by rows.
 enum class Records : std::uint8_t { text, lines, rows };
 
-/// A piece of a file as it is read: whole lines of JSONL, or documents and parts of them. What comes of it does not
-/// depend on what else is in it.
+/// A piece of a file as it is read: whole lines of JSONL, or documents and parts of them. What a record becomes does
+/// not depend on the other records of its chunk.
 struct Chunk {
   /// A document or a part of one.
   struct Piece {

@@ -30,10 +30,10 @@ void refuse_existing(const Outputs& outputs, std::uint64_t command);
 /// each other, which whoever reads them refuses.
 void refuse_pair_beside_parts(const std::string& prefix, const Share& share, bool holdout);
 
-/// Usage error where documents stand beside PREFIX, as a pair or as parts of any number, that an earlier run held out
-/// of it, or where it is not known what they are: of a run without a holdout, with --overwrite too, they would be in
-/// PREFIX as well, and whoever measures on them would not know it. They may be the user's own, so they stay; tokens
-/// whose side file says that they were made without a holdout are, and are no error.
+/// Usage error where documents that an earlier run held out, or of which it is not known what they are, stand beside
+/// PREFIX, as a pair or as parts of any number. A run without a holdout, also with --overwrite, would put them into
+/// PREFIX too, and whoever measures on them would not know it. They may be the user's own, so they stay. Tokens whose
+/// side file says that they were made without a holdout are the user's own, and are no error.
 void refuse_old_holdout(const std::string& prefix, const Share& share);
 
 /// What the tokens at a prefix have, by their files; whole ones that `octet prepare` has made.

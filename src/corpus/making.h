@@ -17,16 +17,16 @@ using Making = std::map<std::string, std::string>;
 /// All that the tokens depend on: options, tokenizer, the input with its files' sizes and times.
 Making making_of(const PrepareOptions& options, const InputFiles& input, const TokenizerIdentity& tokenizer);
 
-/// Whether parts that were finished before are the same as they would be now: where nothing differs, or only options
-/// that had ended the run at the first text to which they matter: --bad-utf8 replace after refuse, and a larger
-/// --max-document.
+/// Whether parts that were finished before are the same as they would be now. They are where nothing differs, or only
+/// options that would have ended the earlier run at the first text that they affect: --bad-utf8 replace after refuse,
+/// and a larger --max-document.
 bool can_go_on(const Making& before, const Making& now);
 
-/// What the side file of tokens keeps of it. What the parts of one data set (--part k/N) are compared by are the
-/// options that give a text other tokens, and what decides which text is in which part: the names and sizes of the
-/// files, not where they lay and since when, which may differ from node to node. What ends a run rather than changing
-/// its tokens, --bad-utf8 and --max-document, is left out of that, and so is --format: what `auto` cannot tell of the
-/// files of one part it asks the user to name. Nor does the name of the tokenizer's file count.
+/// What the side file of the tokens keeps of `making`. The parts of one data set (--part k/N) are compared by the
+/// options that change the tokens of a text, and by what decides which text is in which part: the names and sizes of
+/// the files, but not their folders and times, which may differ from node to node. --bad-utf8 and --max-document are
+/// left out, since they end a run rather than change its tokens, and so is --format: where `auto` cannot tell the
+/// format of a part's files, it asks the user to name it. The name of the tokenizer's file does not count either.
 DataOrigin origin_of(const Making& making, const PrepareOptions& options, const InputFiles& input,
                      const TokenizerIdentity& tokenizer);
 

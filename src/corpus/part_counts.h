@@ -8,13 +8,13 @@
 
 namespace octet {
 
-/// What tokens were written of a part to one pair of files.
+/// The counts of the tokens of a part that were written to one pair of files.
 struct TokenCounts {
   std::int64_t documents = 0;
   std::int64_t tokens = 0;  ///< with those that begin and end documents
   std::int64_t text_bytes = 0;
   TokenRange range{};  ///< of their ids
-  /// Of their ids; nothing where a part is in it that a version made which did not keep it.
+  /// The sum of their ids; nothing where one of the parts was made by a version that did not keep it.
   std::optional<TokenSum> sum = TokenSum();
 
   /// What comes behind it.

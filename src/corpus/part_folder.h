@@ -20,12 +20,12 @@ namespace octet {
 class PartFolder {
  public:
   /// Makes the folder, or goes on with the one that is there (making.h: can_go_on), whose making.json becomes this
-  /// making. Where only the input has changed, it goes on with those of the `plan`'s parts that were finished from what
-  /// they are to be made of now, if there is one and the whole is not joined yet; the others go. What was taken over
-  /// has to be in PREFIX.bin.tmp still, and in that of the held-out documents' prefix, `holdout`. Usage error where it
-  /// was begun otherwise (what differs is named), unless `overwrite` says to begin anew, also where only the input
-  /// differs; where another process works on it, and where something has the name that is not known to be of
-  /// `octet prepare` (part_files.h).
+  /// making. Where only the input has changed and the whole is not joined yet, it keeps those finished parts of `plan`
+  /// whose input is the same as it would be now, if there is one; the others are removed. What was already joined must
+  /// still be in PREFIX.bin.tmp, and in that of `holdout`, the prefix of the held-out documents. Usage error where the
+  /// folder was begun with other options (what differs is named), unless `overwrite` says to begin anew, also where
+  /// only the input differs; where another process works on it; and where something of that name is not known to be
+  /// from `octet prepare` (part_files.h).
   PartFolder(const std::string& prefix, const Making& making, bool overwrite, const std::vector<InputPart>& plan = {},
              const std::string& holdout = "");
   /// The folder that an earlier run has left, whatever it made; nothing where there is none. Usage errors as above.

@@ -29,11 +29,11 @@ struct PrepareReport {
 };
 
 /// Tokenizes texts into a token file pair, in memory that does not grow with the texts (but for 12 bytes a document),
-/// with progress on standard error. The files are the same for any number of workers. Input above part_bytes is made in
-/// parts (part_folder.h), which a later call with the same options takes over when this one is interrupted or throws;
-/// other than these, a call that throws leaves nothing new, and what looks like a pair is a whole one. Where a
-/// call of the same command has made the outputs from the same input, nothing is done, and what one has begun that was
-/// killed is made anew.
+/// with progress on standard error. The files are the same for any number of workers. Input larger than part_bytes is
+/// made in parts (part_folder.h). When a call is interrupted or throws, a later call with the same options takes over
+/// its finished parts; apart from these a call that throws leaves nothing new, and a pair that looks complete is
+/// complete. Where a call of the same command has already made the outputs from the same input, nothing is done; what a
+/// killed call has begun is made anew.
 /// Usage errors: no input, unreadable or broken input, text that the tokenizer refuses and records without a text (with
 /// file and place), no text at all, an output that exists or cannot be written.
 PrepareReport prepare(const PrepareOptions& options);

@@ -12,11 +12,11 @@
 
 namespace octet {
 
-// What is known of token data stands beside them in PREFIX.data.json, with the fingerprint of what it is of: the range
-// of their ids, and where `octet prepare` made them, the tokenizer, how much text they stand for, how they were made
-// and the sum of all ids. For data that came from elsewhere `octet inspect --remember` writes it. A run that scans its
-// data keeps such a file in its own directory (src/train/start/token_ranges.h). A field that an older file does not
-// have is compared with nothing.
+// What is known of token data is kept beside them in PREFIX.data.json, with the fingerprint of the data: the range of
+// their ids, and, where `octet prepare` made them, the tokenizer, how much text they stand for, how they were made and
+// the sum of all ids. For data that came from elsewhere `octet inspect --remember` writes the file. A run that scans
+// its data keeps such a file in its own directory (src/train/start/token_ranges.h). A field that an older file lacks is
+// not compared.
 
 /// Tokens [begin, end) of a token file.
 struct TokenInterval {
@@ -45,11 +45,11 @@ std::string data_facts_path(const std::string& prefix);
 std::string data_facts_json(const TokenFile& file, const DataFacts& facts);
 std::string data_facts_json(std::uint64_t fingerprint, std::int64_t tokens, const DataFacts& facts);
 
-/// What the side file at `path` says; nothing where there is none, or where it is of other data or damaged (with a line
-/// in the log that says so). Where the file is of several parts and the path PREFIX.data.json, their own side files are
-/// read in any case, and a part that has none, or that of other data, is warned of; PREFIX.data.json then says the
-/// range, and the sum of all ids where not all parts say theirs. Usage error where parts do not belong together: of two
-/// tokenizers, or made with other options or of another input.
+/// What the side file at `path` says; nothing where there is none, or where it belongs to other data or is damaged (a
+/// line in the log says so). If the token file has several parts and `path` is PREFIX.data.json, the side files of the
+/// parts are read in any case, with a warning for a part that has none, or one of other data; PREFIX.data.json then
+/// gives the range, and the sum of all ids unless all parts give theirs. Usage error where parts do not belong
+/// together: made with two tokenizers, with other options or from another input.
 std::optional<DataFacts> read_data_facts(const std::string& path, const TokenFile& file);
 /// What the side file of one pair says of it, likewise.
 std::optional<DataFacts> read_data_facts(const TokenPair& pair);

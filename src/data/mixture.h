@@ -27,8 +27,7 @@ class Mixture {
   /// How many of samples 0 to `samples` - 1 each source has.
   virtual std::vector<std::int64_t> taken(std::int64_t samples) const = 0;
 
-  /// Whole numbers that stand to each other as the sources' parts of the samples do: with the version all that decides
-  /// the order.
+  /// Whole numbers in the ratio of the sources' shares of the samples. Together with the version they decide the order.
   virtual std::span<const std::int64_t> shares() const = 0;
 };
 
@@ -59,16 +58,16 @@ class PeriodMixture final : public Mixture {
 
 /// Version 2 of the order: O(depth) time a sample, and a few numbers a source.
 ///
-/// A tree of choices between two: each takes its samples, in their order, left or right by a line of the exact slope
-/// (left gets floor(n p + 1/2) of its first n). Such a choice holds both parts of any window of its samples to within
-/// one sample. So a source strays from its share in any window of the mixture by less than
+/// A tree of two-way choices: each node sends its samples, in their order, left or right by a line of the exact slope
+/// (left gets floor(n p + 1/2) of its first n). Such a choice keeps both parts of any window of its samples within one
+/// sample of their share. So in any window of the mixture a source deviates from its share by less than
 ///
-///     1 + w / w_1 + w / w_2 + ...,   w its weight, w_j those of the nodes on its way up, without the root
+///     1 + w / w_1 + w / w_2 + ...,   w: its weight, w_j: those of the nodes between it and the root
 ///
-/// and the tree is Huffman's: two lightest parts join until one is left. On a way up weights then grow as Fibonacci's
-/// numbers at least, which makes that sum 3.4 at most for any weights, and 2 for equal ones; a dominating source has
-/// the root above it, and 1. (No window's length comes in: shares are exact to one part in 2^52, not rounded to a
-/// period.)
+/// The tree is Huffman's: the two lightest parts are joined until one is left. Towards the root weights then grow at
+/// least like Fibonacci's numbers, so that the sum is at most 3.4 for any weights, and 2 for equal ones; a dominating
+/// source is a child of the root, and its bound is 1. (The window's length does not matter: shares are exact to one
+/// part in 2^52, not rounded to a period.)
 class TreeMixture final : public Mixture {
  public:
   /// Positive weights of any size: the order depends on what each is of their sum, in steps of 2^-52, one at least.

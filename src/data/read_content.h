@@ -23,9 +23,9 @@ struct Content {
 /// another number of tokens than what stands beside it: damage that the fingerprint sees, or data that were made anew.
 void refuse_other_data(const TokenFile& file);
 
-/// Usage error where a side file, PREFIX.data.json or that of a part, is of other data and says what cannot be found in
-/// those that are there: how they were made, or the sum of what was written. Before PREFIX.data.json is written anew,
-/// which would make them the truth.
+/// Usage error where a side file, PREFIX.data.json or that of a part, belongs to other data and says something that
+/// cannot be found in the present data: how they were made, or the sum of what was written. To be called before
+/// PREFIX.data.json is rewritten, which would make the present data the truth.
 void refuse_to_forget(const TokenFile& file);
 
 /// `facts`: what the side files say (read_data_facts). Reads the tokens of which they do not tell the range, or `all`,

@@ -9,11 +9,12 @@
 
 namespace octet {
 
-/// Makes one pair PREFIX.bin / PREFIX.idx of several, in their order, and takes the parts' .bin files away one by one
-/// as they go over, so that the disk needs room for one part more and not for all twice; where the file system shares
-/// blocks, copy_file_range copies nothing. As TokenFileWriter it goes by PREFIX.bin.tmp, and replaces what PREFIX was.
-/// Made again after it was interrupted, at any point, it goes on; the parts' .idx files stay until the caller removes
-/// them. One part is mapped at a time, since a kernel gives a process some 65,000 mappings. One thread at a time.
+/// Joins several pairs, in their order, into one pair PREFIX.bin / PREFIX.idx. Each part's .bin file is removed as soon
+/// as it is taken over, so that the disk needs room for one part more and not for everything twice; where the file
+/// system shares blocks, copy_file_range copies nothing. Like TokenFileWriter it writes PREFIX.bin.tmp first, and
+/// replaces what PREFIX was. After an interruption, at any point, a new object goes on; the parts' .idx files stay
+/// until the caller removes them. One part is mapped at a time, since a kernel gives a process some 65,000 mappings.
+/// One thread at a time.
 class TokenJoin {
  public:
   /// Usage error where the file cannot be written or another process writes it.

@@ -32,10 +32,10 @@ class TokenPair {
   /// PREFIX, PREFIX.bin or PREFIX.idx. A file that the file system does not give is a files::ReadError (mapped_file.h).
   /// `progress` hears of bytes of the index, and may throw to stop.
   explicit TokenPair(const std::string& path, const std::function<void(std::int64_t)>& progress = {});
-  /// A pair that another process has validated, of a run whose ranks share that work. Opens nothing: each file is
-  /// opened when it is first read, with retries (files::with_retries), and must then be as long as the facts say, and
-  /// its header say the same: internal errors, since that was so when the run began. Of an index with other content
-  /// than the validated one, no byte outside the file is read.
+  /// A pair that another process has validated, in a run whose ranks share that work. Opens nothing: each file is
+  /// opened when it is first read, with retries (files::with_retries). It must then be as long as the facts say, and
+  /// have a header that agrees with them; otherwise an internal error, since both were so when the run began. Even if
+  /// the index has other content than the validated one, no byte outside the file is read.
   TokenPair(std::string prefix, const PairFacts& facts);
   /// A pair whose .bin file may be gone, by its index alone, which is validated as above: what it says of the tokens
   /// can be asked for, and not the tokens.

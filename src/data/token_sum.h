@@ -10,10 +10,11 @@
 
 namespace octet {
 
-/// A sum over all ids of a stream of tokens, in which each has the weight of its place: sum of id · b^(tokens behind
-/// it) modulo 2^61 - 1. That of a stream can be made of those of its pieces, so that the parts of `octet prepare` need
-/// not be read again when they are joined. It tells streams of the same length apart that are not made to have one sum.
-/// It does not depend on how ids are stored, but for negative ones, which count as what their bytes are unsigned.
+/// A sum over all ids of a stream of tokens in which each id is weighted by its place: the sum of id · b^(tokens behind
+/// it) modulo 2^61 - 1. The sum of a stream follows from those of its pieces, so that the parts of `octet prepare` need
+/// not be read again when they are joined. It distinguishes streams of the same length, unless they were made to have
+/// the same sum. It does not depend on how ids are stored, except that negative ids count as their bytes read as
+/// unsigned.
 class TokenSum {
  public:
   TokenSum() = default;

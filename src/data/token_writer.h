@@ -81,9 +81,9 @@ class TokenFileWriter {
   TokenSum sum_;
 };
 
-/// Usage error where another process is giving its files their names: PREFIX.bin, of which it has the writer's lock,
-/// has its own, and PREFIX.idx.tmp not yet. To be asked with the lock of PREFIX.bin.tmp, before PREFIX.idx.tmp is
-/// touched.
+/// Usage error where another process is just giving its files their names: PREFIX.bin, on which that writer holds the
+/// lock, has its name already, and PREFIX.idx.tmp not yet. To be called while holding the lock of PREFIX.bin.tmp,
+/// before PREFIX.idx.tmp is touched.
 void refuse_while_committed(const std::string& prefix);
 
 /// Gives PREFIX.bin.tmp and PREFIX.idx.tmp, which are open and written, their names: flushes them to the disk, takes

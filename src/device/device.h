@@ -48,14 +48,14 @@ class Stream {
   /// Work issued after this call starts when `event` is complete.
   virtual void wait(const Event& event) = 0;
   virtual void synchronize() = 0;
-  /// Is told of work that is not done, on a device without memory.
+  /// On a device without memory this is called instead of doing the work.
   virtual void skip(const Work&) {}
   /// The backend's own handle (cudaStream_t), null on the CPU.
   virtual void* native() const { return nullptr; }
 };
 
-/// Work of a stream that is given as one (a CUDA graph). It is gone when the device has done what it was given; its end
-/// waits for that.
+/// Work of a stream that is launched as one (a CUDA graph). Its destructor waits until the device has done what it was
+/// given.
 class Graph {
  public:
   virtual ~Graph() = default;
@@ -86,7 +86,8 @@ class Device : public MemorySource {
   /// False where buffers are addresses that nobody may read or write, and no work is done (make_dry_device): what would
   /// be computed for them on the host need not be.
   virtual bool has_memory() const { return true; }
-  /// Whose kernels say how large workspaces are; another type than its own on a device without memory alone.
+  /// The device type whose kernels say how large workspaces are; it differs from type() only on a device without
+  /// memory.
   virtual DeviceType workspaces() const { return type(); }
   /// The bytes in use on the whole device now, by whomever; -1 where it cannot be told (CPU).
   virtual std::int64_t used_bytes() const { return -1; }
@@ -113,10 +114,10 @@ class Device : public MemorySource {
   /// Blocks until all streams have done what they were given; on the CPU they have, but for work that is listed.
   virtual void synchronize() {}
 
-  /// The work of a list (src/device/work_list.h) as one, which is not done yet; all of it was done at least once, so
-  /// that libraries have chosen and loaded what they need. A device that knows no such thing gives the list again,
-  /// piece by piece. Throws Error where something in it cannot be part of a graph. What a CUDA graph takes of the
-  /// device's memory is the driver's and not in the ledger.
+  /// The work of a list (src/device/work_list.h) as one graph, which is not launched yet. All of the work must have
+  /// been done at least once, so that libraries have chosen and loaded what they need. A device without graphs gives
+  /// the list to the stream again, piece by piece. Throws Error where something in it cannot be part of a graph. The
+  /// device memory that a CUDA graph takes is the driver's and not in the ledger.
   virtual std::unique_ptr<Graph> make_graph(Stream& stream, const WorkList& work);
 
   MemoryLedger& ledger() override { return ledger_; }
@@ -132,10 +133,11 @@ Device& cuda_device(int index);
 /// The address of that device, "0000:1b:00.0", before it is opened, which would start threads and take memory near
 /// whatever core this is. Empty where there is none.
 std::string cuda_bus_id(int index);
-/// A device without memory, to find out what work on one of that type would take: its ledger counts as theirs do, and
-/// nothing is computed or copied. Buffers have addresses that are aligned as CUDA's and lead nowhere; host memory is
-/// real, and zero. Kernels of its streams are dry (kernels/table.h), and tell `log`, which outlives the device, of
-/// their work; its streams, events and timing events keep the time that this would have taken, from 0.
+/// A device without memory, to find out what work on a device of that type would take: its ledger counts as that
+/// device's would, and nothing is computed or copied. Buffers have addresses that are aligned as CUDA's and point
+/// nowhere; host memory is real, and zero. Kernels of its streams are dry (kernels/table.h), and report their work to
+/// `log`, which outlives the device; its streams, events and timing events keep the time that the work would have
+/// taken, from 0.
 /// `workspaces`, `multiprocessors`: as Device has them.
 std::unique_ptr<Device> make_dry_device(DeviceType type, DeviceType workspaces, WorkLog* log, int multiprocessors = 0);
 /// A dry device with workspaces of its own type's kernels.

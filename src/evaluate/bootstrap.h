@@ -17,10 +17,10 @@ struct BootstrapOptions {
   std::uint64_t seed = 1234;
 };
 
-/// The 95 % interval of Σ numerators / Σ denominators over documents: percentiles 2.5 and 97.5 of what as many
-/// documents give that are drawn with replacement (Efron, "Bootstrap methods", 1979). With the difference of two models
-/// as numerators it is the interval of their paired difference. The draws depend on seed and number of documents alone.
-/// Nothing for fewer than two documents. Denominators are positive.
+/// The 95 % interval of Σ numerators / Σ denominators over documents: percentiles 2.5 and 97.5 of that ratio over
+/// samples of equally many documents, drawn with replacement (Efron, "Bootstrap methods", 1979). With the difference of
+/// two models as numerators it is the interval of their paired difference. The draws depend on seed and number of
+/// documents alone. Nothing for fewer than two documents. Denominators are positive.
 std::optional<Interval> bootstrap_ratio(std::span<const double> numerators, std::span<const double> denominators,
                                         const BootstrapOptions& options);
 

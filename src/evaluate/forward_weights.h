@@ -11,9 +11,10 @@
 
 namespace octet {
 
-/// Weights that never change. Each unit is made of its masters, which end before those of the next unit begin: a rank
-/// holds what it computes with, and at most the masters of one unit beside it. Masters that are the weights themselves,
-/// fp32 without an exchange, stay. The bits are those that FsdpWeights makes of all masters at once.
+/// Weights that never change. Each unit is made from its masters, which are freed before those of the next unit are
+/// read: a rank holds the weights that it computes with, and beside them the masters of at most one unit. Masters that
+/// are the weights themselves (fp32 without an exchange) stay. The bits are those that FsdpWeights makes of all masters
+/// at once.
 class ForwardWeights final : public WeightProvider {
  public:
   /// Writes this rank's pieces of a unit's parameters into a buffer of theirs, which is zero. Collective.

@@ -10,9 +10,9 @@
 
 namespace octet {
 
-/// What fills a row up are documents of this many tokens, the last one of fewer: attention to a document costs the
-/// square of its length, and a row may be as long as a window of 131,072 tokens. They are 128 at most, since cuDNN's
-/// attention within documents is for 1,024 in a row (kernels/attention.h).
+/// Rows are filled up with documents of this many tokens, the last one shorter: attention to a document costs the
+/// square of its length, and a row may be as long as a window of 131,072 tokens. There are at most 128 of them, since
+/// cuDNN's attention within documents is for 1,024 in a row (kernels/attention.h).
 constexpr std::int64_t filling_tokens(std::int64_t row_tokens) {
   return std::max<std::int64_t>(128, ceil_div(row_tokens, 128));
 }
@@ -23,8 +23,8 @@ constexpr std::int64_t filling_tokens(std::int64_t row_tokens) {
 struct ScoreRow {
   std::vector<std::int32_t> tokens;  ///< as long as all rows: the rest are zeros, in documents too
   std::vector<std::int32_t> begin;   ///< where the document of each token begins
-  /// Where position 0 of the token's input would stand: `begin`, but for the rest of an input as far before it as what
-  /// it shares is long, which may be before the row.
+  /// The place in the row at which position 0 of the token's input would be: `begin`, except for the rest of an input,
+  /// where it is before `begin` by the length of the shared part, and may be before the row.
   std::vector<std::int32_t> origin;
   /// 4 numbers a token, or none where nothing is shared: the two stretches of the row that a token of a rest sees,
   /// [first, end) of what is shared and of its own document; zeros for all other tokens.
@@ -49,11 +49,11 @@ struct ScorePlan {
   std::int64_t asked_for = 0;  ///< what they would be if each request went through the model by itself
 };
 
-/// Packs requests into rows. Of inputs of which one is the beginning of another the longer is computed alone: choices
-/// of one token behind the same context go through the model once. What others have in common at their beginning goes
-/// through it once a group, as large as a row at most, in the groups that leave the fewest tokens (share_prefixes.h).
-/// They are laid out by length, the longest first, each where the least room is left behind it. Requests without a
-/// continuation are in no row. Usage errors as Scorer::score.
+/// Packs requests into rows. Where one input is the beginning of another, only the longer one is computed: choices of
+/// one token behind the same context go through the model once. What other inputs have in common at their beginning
+/// goes through it once a group; groups are as large as a row at most, and are chosen so that the fewest tokens are
+/// left (share_prefixes.h). Groups are placed by length, the longest first, each in the row where it leaves the least
+/// room. Requests without a continuation are in no row. Usage errors as Scorer::score.
 ScorePlan pack_requests(std::span<const ScoreRequest> requests, const PackOptions& options);
 
 }  // namespace octet

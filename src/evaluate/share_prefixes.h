@@ -14,9 +14,10 @@ struct PrefixGroup {
   bool operator==(const PrefixGroup&) const = default;
 };
 
-/// Divides texts, sorted by their tokens, none the beginning of another, into groups, so that what a group shares and
-/// the rests of its texts are the fewest tokens of all divisions in which groups share at least `least` >= 1 tokens and
-/// are at most `room` tokens long, if they have more than one text. O(n · texts that begin alike).
+/// Divides texts, which are sorted by their tokens and of which none is the beginning of another, into groups. The
+/// tokens that groups share and the rests of their texts are together the fewest of all divisions in which groups of
+/// more than one text share at least `least` >= 1 tokens and are at most `room` tokens long. O(n · texts that begin
+/// alike).
 std::vector<PrefixGroup> share_prefixes(std::span<const std::vector<std::int32_t>* const> texts, std::int64_t least,
                                         std::int64_t room);
 

@@ -8,9 +8,10 @@
 namespace octet {
 
 /// A file to which whole records are added, each written at once, so that a killed run keeps what it logged. What
-/// cannot be written, on a full disk for one, stays in memory and is written before the next record: a disk that has
-/// room again misses nothing, and the file has no part of a record, but for the one that a killed process was writing,
-/// and for one that the disk does not even let be taken back: that one the next write completes.
+/// cannot be written, for example on a full disk, stays in memory and is written before the next record: nothing is
+/// missing once the disk has room again. The file holds no part of a record, with two exceptions: the record that a
+/// killed process was writing, and one whose part the disk does not even let be removed, which the next write
+/// completes.
 class AppendedFile {
  public:
   /// Usage error when the file cannot be opened or made.

@@ -45,9 +45,9 @@ void block_forward(const BlockPass& pass, std::span<const Tensor> weights, const
 void block_recompute(const BlockPass& pass, std::span<const Tensor> weights, const ActivationSet& kept,
                      BlockActivations& a, const Tensor& branch);
 
-/// What a backward that makes the gradients of inputs alone leaves for block_weight_gradients: the output gradients of
-/// the linears, in the storage dtype with the scales of their casts, and the gradients of the norms, which come with
-/// those of the inputs. Of the output gradients all but w2's lie in the memory of activations that nobody reads any
+/// What a backward pass that makes only the gradients of inputs leaves for block_weight_gradients: the output gradients
+/// of the linears, in the storage dtype with the scales of their casts, and the gradients of the norms, which are made
+/// along with those of the inputs. All output gradients but w2's lie in the memory of activations that nobody reads any
 /// more: a.gate, a.up, a.h_middle, a.q, a.k and a.v. The inputs of the linears have to stay.
 struct DeferredGradients {
   Arena* arena = nullptr;  ///< memory for scales
@@ -56,15 +56,15 @@ struct DeferredGradients {
   Tensor ffn_norm{}, attention_norm{};  ///< places, fp32 [dim]
 };
 
-/// `transposed`: copies of the weights (WeightProvider::transposed), or none.
-/// `dh` [r, dim] is the gradient of the block's result, which is w2's output gradient. dh.dy is overwritten with that
-/// of the block's input; what the block below wants to know of it goes to where `below` says, if anywhere. Uses up
-/// a.gate and a.up. With `deferred` no weight gradient is made, `gradients` is empty, and a is used up but for the
-/// inputs.
+/// `transposed`: copies of the weights (WeightProvider::transposed), or none. `dh` [r, dim] is the gradient of the
+/// block's result, which is w2's output gradient. dh.dy is overwritten with the gradient of the block's input; `below`
+/// says where to write what the block below needs to know of it, if anything. a.gate and a.up are not valid afterwards.
+/// With `deferred` no weight gradient is made, `gradients` is empty, and of `a` only the inputs of the linears stay
+/// valid.
 void block_backward(const BlockPass& pass, std::span<const Tensor> weights, std::span<const Tensor> transposed,
                     std::span<const GradientTarget> gradients, BlockActivations& a, const OutputGradient& dh,
                     const OutputGradient& below = {}, DeferredGradients* deferred = nullptr);
-/// The rest of such a backward: the bits of one that makes all at once.
+/// The second part of such a backward pass; together they give the bits of one that makes all at once.
 void block_weight_gradients(const BlockPass& pass, std::span<const GradientTarget> gradients, BlockActivations& a,
                             const DeferredGradients& deferred);
 

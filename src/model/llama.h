@@ -56,8 +56,8 @@ class Llama {
   std::vector<int> forward_units(int stage_index = 0) const;
   std::vector<int> backward_units(int stage_index = 0) const;
 
-  /// The next training forward of each stage, and what its backward makes again of it, leave a GPU's other
-  /// multiprocessors to work beside them: the GEMMs of its blocks are chosen for so many (Gemm::multiprocessors).
+  /// Makes the next training forward of each stage, and what its backward recomputes, leave multiprocessors of a GPU to
+  /// other work: the GEMMs of its blocks are chosen for `gemm_multiprocessors` of them (Gemm::multiprocessors).
   void leave_room(std::int64_t gemm_multiprocessors) {
     gemm_multiprocessors_.assign(stages_.size(), gemm_multiprocessors);
   }
@@ -74,10 +74,10 @@ class Llama {
   /// bits are those of backward() where the second parts of micro-batches follow each other as the first ones do.
   void backward_of_inputs(int slot_index, WeightProvider& weights, GradientSink& gradients);
   void backward_of_weights(int slot_index, GradientSink& gradients);
-  /// A stage without the head leaves the residual stream here in forward, and the gradient of it is to be put here
-  /// before backward. A stage without the embedding leaves here, in backward, the gradient of what it got. Valid until
-  /// the slot's next begin(), or, where that is for training, until its forward asks for the weights of its last unit,
-  /// whichever stage it is of.
+  /// A stage without the head leaves its residual stream here in forward, and the caller puts the gradient of it here
+  /// before backward. A stage without the embedding leaves the gradient of its input here in backward. Valid until the
+  /// slot's next begin(). If that begins a training pass, it stays valid until the forward of that pass asks for the
+  /// weights of its last unit, whichever stage the pass is of.
   Tensor out(int slot_index) const { return slots_.at(static_cast<std::size_t>(slot_index)).dh; }
 
   /// Runs the whole model in slot 0: begin, announcement, forward and backward.

@@ -39,10 +39,9 @@ class Exchange {
   }
 
   /// Says whether the exchange has calls in parts (asynchronous tensor parallelism). Each rank's rows then travel on
-  /// their own, on a stream of the exchange's own, while the op's stream computes with the parts that are there, or
-  /// makes those that have not left. The numbers are those of the calls above, but for sums of fp32 partials on a GPU,
-  /// whose order may differ. One gather or scatter at a time, all its
-  /// steps in order.
+  /// their own, on a stream of the exchange, while the op's stream computes with the parts that have arrived, or makes
+  /// those that have not left yet. The numbers are those of the calls above, but for sums of fp32 partials on a GPU,
+  /// whose order may differ. One gather or scatter at a time, all its steps in order.
   bool pipelined() const { return pipelined_; }
   /// Whose rows are there in step `step` of part().count: one's own first.
   int arriving(int step) const { return (part_.index - step + part_.count) % part_.count; }

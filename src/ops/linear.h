@@ -23,9 +23,9 @@ struct LinearInput {
   Tensor gathered_high{}, gathered_quantized{};
 
   bool is_cast() const { return quantized.shape.rank() != 0; }
-  /// Says whether the cast writes a transposed copy too, which backward reads where kernels read along k only. That
-  /// copy is kept, and the form that forward reads is scratch: no byte more is kept, and backward has no pass to make
-  /// it.
+  /// Says whether the cast also writes a transposed copy, which backward reads where kernels read along k only. Then
+  /// that copy is kept, and the form that forward reads is scratch: no more bytes are kept, and backward needs no pass
+  /// of its own for it.
   bool keeps_transposed() const { return transposed.shape.rank() != 0; }
   /// Says whether the scale is known before the values: then whoever makes `high` writes `quantized` in the same pass,
   /// and `high` itself only where that is kept.
@@ -66,9 +66,9 @@ class LinearGroup {
   bool casts_first() const { return fp8_recipe_->casts_first(); }
   bool reads_high() const { return any_plain_ || !casts_first(); }
 
-  /// Casts x.high, whose abs-max is in x.scale.amax, when the recipe casts first. `again`: of an input that was cast
-  /// before and whose bytes are gone, with the scale of then: the same bytes. Where it keeps_transposed(), `quantized`
-  /// may have no data: then only the transposed copy is made. `stats`: of x.high, where they are to be taken here.
+  /// Casts x.high, whose abs-max is in x.scale.amax, when the recipe casts first. `again`: the input was cast before
+  /// and its bytes are gone; the same scale gives the same bytes. With keeps_transposed() `quantized` may have no data:
+  /// then only the transposed copy is made. `stats`: statistics of x.high, where they are to be taken here.
   void cast(OpContext& op, LinearInput& x, bool again, const StatsOut& stats = {}) const;
   /// Where the producer of x.high writes the fp8 forms, if it does so itself (LinearInput::is_cast_by_producer).
   /// `transposed`: it can write that form too.

@@ -22,8 +22,9 @@ struct Normed {
 /// Whether a gradient reaches the norm's input beside the norm.
 enum class ResidualGradient { none, in_dh };
 
-/// dh = gradient of the norm's input, in place of the gradient that reaches the residual stream directly, to which it
-/// is added; or, of a norm where that ends, written. `d_weight` is fp32 [dim]. dh has no transposed fp8 form.
+/// dh = gradient of the norm's input. With ResidualGradient::in_dh it is added to what dh holds, the gradient that
+/// reaches the residual stream directly; with `none` dh is overwritten. `d_weight` is fp32 [dim]. dh has no transposed
+/// fp8 form.
 void rmsnorm_backward(OpContext& context, const Tensor& dy, const Normed& normed, ResidualGradient residual,
                       const Produced& dh, const GradientTarget& d_weight);
 

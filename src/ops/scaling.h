@@ -40,8 +40,8 @@ class Float8Scaling {
   virtual bool known() const { return false; }
   /// Scale and inverse of an input's or gradient's cast, `arena`'s or the recipe's own. The abs-max is the pass's own.
   virtual QuantScale values(CastKind kind, std::int64_t index, Arena& arena) const = 0;
-  /// All three values of weight 0; the others' follow it, each of the three in a row of its own, inverse scales
-  /// inverse_scale_stride floats apart. No memory: the caller's.
+  /// All three values of weight 0. Those of the other weights follow it, each of the three in a row of its own, inverse
+  /// scales inverse_scale_stride floats apart. A recipe without memory returns none: the caller has its own.
   virtual QuantScale weights() const { return {}; }
 
   /// Takes the abs-maxes in `amax`, which are of casts [first, first + count) of a kind, for the scales of later steps.

@@ -24,10 +24,11 @@ OwnerStanding examine(const OwnerRecord& owner, const std::string& file, const J
 /// Who owns a run directory, as an onlooker sees it; nothing where no run has said so.
 std::optional<OwnerStanding> ask_owner(const std::string& run_dir);
 
-/// A status as it can be believed: one that says "running" of a run whose owner is gone was left by a process that was
-/// killed. Its state becomes "lost", its reason says who that was and by what sign it is gone. Where the script of its
-/// job was told to end, it becomes "stopped", and the reason says by whom; that holds too of a status that is older
-/// than the owner, who was killed while it started. Others, and those of runs without an owner, stay as they are.
+/// The status as far as it can be believed. One that says "running" although the owner of the run is gone was left by a
+/// process that was killed: its state becomes "lost", and its reason says who that was and by what sign it is gone.
+/// Where the script of its job was told to end, it becomes "stopped" instead, and the reason says by whom; so does a
+/// status that is older than the owner, which was killed while it started. Others, and those of runs without an owner,
+/// stay as they are.
 RunStatus believed(RunStatus status, const std::optional<OwnerStanding>& owner);
 
 }  // namespace octet

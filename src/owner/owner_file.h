@@ -34,10 +34,10 @@ struct Claim {
 /// with all that is known of the owner, where another one is at work there (nothing was changed then) or the directory
 /// cannot be written to; internal error where the disk refuses.
 ///
-/// Generations make it safe over NFS, whose only atomic steps are link and rename. Who wants to follow the owner of
-/// generation g links his record to owner.json.claim-(g+1); one can. Having that, he looks whether the owner is still
-/// that of generation g, since he may be late, and renames his record to owner.json. A claim whose maker is gone is
-/// followed as an owner is.
+/// Generations make this safe over NFS, whose only atomic steps are link and rename. A process that wants to follow the
+/// owner of generation g links its record to owner.json.claim-(g+1), which only one can do. That process then checks
+/// that the owner is still the one of generation g, since it may be late, and renames its record to owner.json. A claim
+/// whose maker is gone is followed as an owner is.
 Claim claim_directory(const std::string& run_dir, OwnerRecord me, const Examine& examine);
 
 /// An owner's word on a directory, for every process of its run. A default one is nobody's and agrees to everything.

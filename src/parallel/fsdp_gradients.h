@@ -25,12 +25,13 @@ namespace octet {
 /// themselves, once as well, and the wire takes it as it is.
 /// Sums over replicas and over the tensor-parallel group are of shards, once a step, and in fp32 always.
 /// Without sharding the GEMMs write into the shard itself and add to it, unless FsdpOptions::one_rank_exchange is set.
-/// A wire of bf16 means there that those pieces of the shard are bf16 which one GEMM writes (gradient_piece_dtypes): in
-/// a step of one micro-batch, without replicas. All other combinations are internal errors.
+/// There a wire of bf16 means that the pieces of the shard which a single GEMM writes are bf16 (gradient_piece_dtypes);
+/// this needs a step of one micro-batch, without replicas. All other combinations are internal errors.
 ///
-/// With Zero::one and several micro-batches a unit is whole until the last: in fp32 it stays where the GEMMs add to it,
-/// in bf16 (FsdpOptions::whole_gradients) the sum so far stays apart, rounded after each micro-batch and added to the
-/// last one's in fp32. It takes its memory in the first step that needs it, for good.
+/// With Zero::one and several micro-batches a unit's gradients stay whole until the last one. In fp32 they stay where
+/// the GEMMs add to them; in bf16 (FsdpOptions::whole_gradients) the sum so far is kept apart, rounded after each
+/// micro-batch, and added to the last micro-batch's gradients in fp32. Its memory is taken in the first step that needs
+/// it, and kept.
 ///
 /// A unit is reduced on the stream of `shard_group`. Where that is not the compute stream, the model goes on with the
 /// next unit meanwhile: at most one unit is being reduced while another is written. The host waits for nothing but

@@ -18,10 +18,10 @@ namespace octet {
 /// Fully sharded weights: every rank keeps fp32 pieces; a unit is cast on its owners and all-gathered when the model
 /// asks for it, each parameter straight into the place where it is used (a gathered parameter is the pieces of all
 /// ranks end to end, so nothing is copied in or out). fp8 weights are cast from fp32 once and travel as bytes.
-/// Weights stay valid until invalidate() or updated(), which follows an optimizer step, as do their transposed copies,
-/// which the model's stream makes when it asks for them first; a rank that has whole masters casts into both forms at
-/// once at the gather, whether the pass has a backward or not: 6 bytes a weight in place of 7. Where nothing is sent
-/// and no weight of a unit is fp8, the update itself leaves the unit's next weights in their place.
+/// Weights stay valid until invalidate() or updated(), which follows an optimizer step. So do their transposed copies,
+/// which the model's stream makes when it first asks for them. A rank that has whole masters casts into both forms at
+/// once at the gather instead, whether the pass has a backward or not: 6 bytes a weight in place of 7. Where nothing is
+/// sent and no weight of a unit is fp8, the update itself leaves the unit's next weights in their place.
 ///
 /// Casts and gathers run on the stream of `shard_group`. Where that is not the compute stream, the next unit is
 /// gathered while the model computes with the current one: a gather begins when the compute stream has passed all that
@@ -40,9 +40,9 @@ class FsdpWeights final : public WeightProvider {
   void release(int unit) override;
   /// The masters have changed: nothing gathered may be used again.
   void invalidate();
-  /// Where an update of the unit's masters is to leave each new parameter rounded to bf16 as well; null for one of
-  /// which the master itself is the weight. Then the gathered weights are those of the next step, and need no cast.
-  /// Empty where the unit has to be gathered anew: it is not whole, is exchanged, or has weights in fp8.
+  /// The places at which an update of the unit's masters is to leave each new parameter rounded to bf16 as well; null
+  /// for a parameter whose master is itself the weight. The gathered weights are then those of the next step, and need
+  /// no cast. Empty where the unit has to be gathered anew: it is not whole, is exchanged, or has weights in fp8.
   std::vector<void*> places_of_update(int unit) const;
   /// The masters have been updated, and places_of_update with them: nothing else that is gathered may be used again.
   void updated();

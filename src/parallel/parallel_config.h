@@ -45,10 +45,10 @@ struct ParallelConfig {
   std::int64_t pp_chunks = 1;      ///< stages a rank
   std::string pp_layout = "auto";  ///< or the blocks of each stage, from the first on: "7, 8, 8, 7"
   Zero zero = Zero::automatic;
-  /// In which Zero::one keeps the gradients of the micro-batches before the last.
+  /// The form in which Zero::one keeps the gradients of the micro-batches before the last.
   GradientForm whole_gradients = GradientForm::fp32;
-  /// In which gradients travel between the ranks of a shard group, and in which a GEMM leaves those that it alone
-  /// writes. Their sums are fp32.
+  /// The form in which gradients travel between the ranks of a shard group, and in which a GEMM leaves those that it
+  /// alone writes. Their sums are fp32.
   GradientForm gradient_wire = GradientForm::fp32;
   /// Gathers and reductions on streams of their own, beside the model's work. automatic: on a GPU with several shards.
   AutoBool overlap = AutoBool::automatic;
@@ -66,8 +66,9 @@ struct ParallelConfig {
 
 /// What FsdpWeights and FsdpGradients do.
 struct FsdpOptions {
-  /// one, two or three: what is whole of a step beside a rank's pieces. Weights are, unless it is three, from their
-  /// first use after an update to the next update; gradients are with one, if the step has several micro-batches.
+  /// one, two or three: what a rank holds whole during a step beside its own pieces. Weights are whole, unless it is
+  /// three, from their first use after an update to the next update; gradients are with one, if the step has several
+  /// micro-batches.
   Zero zero = Zero::three;
   DType whole_gradients = DType::f32;  ///< f32 or bf16, see FsdpGradients
   bool float8_all_gather = true;       ///< false: gather fp8 weights in bf16 and cast the whole weight afterwards

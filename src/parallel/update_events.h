@@ -32,8 +32,8 @@ class UpdateEvents {
   /// The update's stream has been given all of the unit.
   void end_unit(std::size_t unit);
 
-  /// `stream` comes after the unit's update. Only the first call after an update waits: later work on the unit comes
-  /// after what `stream` does now.
+  /// Makes `stream` wait for the unit's update. Only the first call after an update waits: later work on the unit is
+  /// ordered after what `stream` does now.
   void await(std::size_t unit, Stream& stream);
   /// Says whether await() would wait.
   bool pending(std::size_t unit) const { return units_[unit].pending; }

@@ -23,10 +23,10 @@ struct Recording {
 };
 
 /// Records where the time of a few steps goes: what the device does, by pairs of timing events on its streams, and what
-/// the host does, by its clock. While it records nothing waits for the device: begin() waits before, end() after.
-/// One at a time in a process: kernels and communicators cannot be handed one. Those that are made while one lives
-/// (kernels_of, make_traced) time themselves in it whenever it records; the others never do, so that a run without a
-/// Timeline pays nothing. Main thread only.
+/// the host does, by its clock. While it records nothing waits for the device: begin() waits before, end() after. One
+/// at a time in a process, since it cannot be passed to kernels and communicators. Kernels and communicators that are
+/// made while one lives (kernels_of, make_traced) time themselves in it whenever it records; others never do, so that a
+/// run without a Timeline pays nothing. Main thread only.
 class Timeline {
  public:
   static constexpr int host_stream = 0;
@@ -94,7 +94,7 @@ class Timeline {
   std::vector<Recording::Step> steps_;
 };
 
-/// The Timeline that lives is not seen as long as this does: for what is run dry beside a run. Main thread only.
+/// Hides the Timeline as long as this object lives: for what is run dry beside a run. Main thread only.
 class TimelineUnseen {
  public:
   TimelineUnseen();

@@ -28,10 +28,10 @@ LoggedSteps read_metrics(const std::string& path);
 /// left out.
 std::vector<LoggedStep> read_discarded_metrics(const std::string& path);
 
-/// The steps at which restarts went on, ascending, one for each start after the first one: the first step that it
-/// logged. A start that logged none is missing; where several went on at the same step, that stands there as often.
-/// Files of older versions do not say which start a line is of; of those only starts that did steps again are known, by
-/// the lines that they had discarded, `log_every` steps apart.
+/// The steps at which restarts continued, ascending, one for each start after the first one: the first step that the
+/// start logged. A start that logged none is missing; a step at which several starts continued is listed as often.
+/// Files of older versions do not say which start a line is from; for them only starts that repeated steps are known,
+/// by the lines that they had discarded, `log_every` steps apart.
 std::vector<std::int64_t> restart_steps(const std::vector<LoggedStep>& metrics,
                                         const std::vector<LoggedStep>& discarded, std::int64_t log_every);
 

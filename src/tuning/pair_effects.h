@@ -25,12 +25,12 @@ class PairTimes {
   std::vector<double> us_;
 };
 
-/// log(time) of pairs taken apart, by medians: a node's effect as a sender is the lower median of its row, as a
-/// receiver that of its column, each against that of all rows and columns. What a pair takes beyond the slower of its
-/// ends is the rest; rests are centred on their median.
+/// Splits log(time) of pairs into effects, by medians: a node's effect as a sender is the lower median of its row, as a
+/// receiver that of its column, each relative to that of all rows and columns. What a pair takes beyond the slower of
+/// its two ends is its rest; rests are centred on their median.
 class PairEffects {
  public:
-  /// A node counts from so many on that it sent to and received from: of fewer a slow one is no minority.
+  /// A node counts if it sent to and received from at least this many others: among fewer, a slow one is no minority.
   static constexpr int least_partners = 3;
 
   explicit PairEffects(const PairTimes& times);

@@ -8,8 +8,8 @@
 
 namespace octet::cpu::attention {
 
-/// Which tiles of keys the queries of a tile see where a row holds several documents, and which keys of a tile. As
-/// documents follow each other, the first keys that queries see never fall.
+/// Which tiles of keys the queries of a tile see where a row holds several documents, and which keys of a tile. Since
+/// documents follow each other, the first key that a query sees is never before that of an earlier query.
 class Documents {
  public:
   /// `begin` is PackedDocuments::begin.
@@ -22,8 +22,8 @@ class Documents {
   /// The first tile of keys that any query of the tile sees.
   std::int64_t first_tile(std::int64_t query_tile) const { return begin_of(query_tile * tile) / tile; }
 
-  /// Writes `value` where a query of the tile may not see a key of the other since its document begins behind it;
-  /// x is [key, query].
+  /// Writes `value` to x [key, query] where a query of the one tile must not see a key of the other, since the query's
+  /// document begins behind that key.
   void mask(std::int64_t query_tile, std::int64_t key_tile, float value, float* x) const {
     const std::int64_t first = query_tile * tile, valid = std::min(tile, seq_ - first);
     if (begin_ == nullptr || begin_[first + valid - 1] <= key_tile * tile) return;

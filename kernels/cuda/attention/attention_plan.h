@@ -94,14 +94,14 @@ class AttentionPlans {
   explicit AttentionPlans(DeviceDescription device);
   explicit AttentionPlans(AttentionLibrary library) : library_(std::move(library)) {}
 
-  /// The plan that was chosen, else the first of cuDNN's proposals that can be built. A choice that is not among them,
-  /// or wants more workspace than attention_workspace_bound, is a warning. Says once for each reason that, why and at
-  /// what cost the fallback kernel is used. Lives until the next call of `use`. `stream`, when given, is the one on
-  /// which the plan will run: building during its capture is refused.
+  /// The plan that was chosen, else the first of cuDNN's proposals that can be built. A chosen plan that is not among
+  /// the proposals, or wants more workspace than attention_workspace_bound, is a warning. Where the fallback kernel is
+  /// used, this logs why and at what cost, once for each reason. The result lives until the next call of `use`.
+  /// `stream`, when given, is the one on which the plan will run: building during its capture is refused.
   const AttentionPlanResult& find(AttentionPlanKey key, Stream* stream = nullptr);
 
-  /// The fastest of cuDNN's proposals for a key that has a plan: of the first, and, where that keeps to
-  /// attention_workspace_bound, of up to seven that do so too.
+  /// The fastest of cuDNN's proposals for a key that has a plan. Timed are the first proposal and, if it keeps to
+  /// attention_workspace_bound, up to seven others that do so too.
   PlanChoice time(const AttentionPlanKey& key, const AttentionTimer& timer);
 
   /// Puts choices in force, in place of all earlier ones. They concern no plan that is deterministic.

@@ -5,9 +5,10 @@
 
 namespace octet::cuda {
 
-/// A thread's own places of 16 bytes in shared memory, one behind the others' of its block. It reads what it
-/// brought itself, which needs no barrier. `wide`: packs are aligned, and come whole, or not at all, while the thread
-/// does something else, until it waits for its copies; else what there is of them is read at once.
+/// A thread's own places of 16 bytes in shared memory; the same places of neighbouring threads lie side by side. A
+/// thread reads only what it brought itself, which needs no barrier. `wide`: packs are aligned, and whole or absent;
+/// they are copied while the thread does something else, until it waits for its copies. Otherwise the elements that are
+/// there are read at once.
 template <int threads, bool wide>
 class OwnPlaces {
  public:

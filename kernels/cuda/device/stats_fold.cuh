@@ -9,9 +9,10 @@
 
 namespace octet::cuda {
 
-/// Adds n to a counter that stops at the largest number. Whoever passes that sets it there, also after another has
-/// counted on from what wrapped: who adds to the largest number passes it again. So the end is the same in any order. A
-/// branch in the place of the maximum with 0 would take a kernel of rope 13 registers more.
+/// Adds n to a counter that stops at the largest number. A thread whose addition overflows sets it to that number, and
+/// this holds even if another thread has counted on from the wrapped value: adding to the largest number overflows
+/// again. So the end is the same in any order. A branch in the place of the maximum with 0 would take a kernel of rope
+/// 13 registers more.
 __device__ __forceinline__ void count_with_a_stop(unsigned* counter, unsigned n) {
   constexpr unsigned largest = ~0u;
   const unsigned before = atomicAdd(counter, n);

@@ -84,9 +84,10 @@ __device__ __forceinline__ void write_sum(float* p, const float (&sum)[V]) {
 }
 
 /// `order` holds the positions by row and position. A warp for each of them and each `slices` · 32 · V columns; the
-/// first position of a token adds all of the token's rows to d_table, the others have nothing to do. All lanes of a
-/// warp take the same way, those beyond dim without reading or writing. What a warp adds is known after two loads that
-/// wait for each other, as every lane looks at a position of its own; so it shall have much to add then.
+/// warps of a token's first position add all rows of that token to d_table, the others have nothing to do. All lanes of
+/// a warp take the same branches, those beyond dim without reading or writing. A warp knows what to add only after two
+/// loads, the second of which depends on the first, as every lane looks at a position of its own; so it should then
+/// have much to add.
 template <typename T, int V>
 __global__ void __launch_bounds__(threads, 3)
     add_rows(EmbeddingBackward args, TokenRange range, const std::int32_t* order) {

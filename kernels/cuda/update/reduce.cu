@@ -51,10 +51,10 @@ struct BlockSums {
   double of_block[1];
 };
 
-/// Whether this block is the last of the grid to come here; then what all have written to `sums` can be read past the
-/// L1 cache. Thread 0 of each block has written its own. All threads call it. The atomic has the order that two fences
-/// around it would make (the block's sum is there before it is counted, none is read before all are), half a us
-/// earlier.
+/// Whether this block is the last of the grid to get here; what all blocks have written to `sums` can then be read past
+/// the L1 cache. Thread 0 of each block must have written its own sum before. All threads call it. The atomic has the
+/// memory order that two fences around it would make (the block's sum is there before it is counted, and none is read
+/// before all are counted), half a us earlier.
 __device__ __forceinline__ bool is_last(BlockSums* sums) {
   __shared__ bool last;
   if (threadIdx.x == 0) {

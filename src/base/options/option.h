@@ -30,8 +30,8 @@ class Option {
   Option& between(double low, double high) { return at_least(low).at_most(high); }
   /// The option has no default: the file or the command line must give it.
   Option& required() { return set(required_, true); }
-  /// The key that the option had before, in its section, and the values that it had then with what each is called now.
-  /// Files and command lines may still say it so, and are told the new names.
+  /// The key that this option had in an earlier version, in the same section, and pairs of a value of that time and
+  /// what it is called now. Files and command lines may still use the former key; a warning then names the new one.
   Option& was(std::string key, std::vector<std::pair<std::string, std::string>> values);
 
   const std::string& section() const { return section_; }
@@ -57,7 +57,7 @@ class Option {
 
   /// Sets the field; throws a usage error that names the place, the value and what was expected.
   void read(const YAML::Node& node, const Place& place);
-  /// The same of what the former key had for a value; `tells`: warns of the new name (rank 0).
+  /// Sets the field from a value that was given under the former key; `tells`: warns of the new name (rank 0).
   void read_former(const YAML::Node& node, const Place& place, bool tells);
   /// Throws the same error where the field's current value is out of range or not a choice. NaN is out of any range.
   void check(const Place& place) const;

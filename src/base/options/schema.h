@@ -64,7 +64,7 @@ class Schema {
   bool has_section(const std::string& name) const;
   /// The option with that full name, "section.key"; null where there is none.
   Option* find(const std::string& name);
-  /// The name of the option that had that one before (Option::was); where none had, the same.
+  /// The present name of the option that was once called `name` (Option::was); `name` itself where there is none.
   std::string current_name(const std::string& name) const;
   /// Full names in the order of declaration.
   std::vector<std::string> names() const;

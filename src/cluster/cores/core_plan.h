@@ -20,11 +20,11 @@ struct RankCores {
   int sharing = 1;      ///< ranks that have just these CPUs: above 1 where there are fewer cores than ranks
 };
 
-/// Divides the cores of a node (CoreMap::cores) over its ranks. A rank gets cores of the job that are near its GPU;
-/// those that want the same cores divide them into runs of neighbours whose numbers differ by at most one. Where fewer
-/// cores are near a GPU than ranks want them, these ranks take of all that they may use, and all concerned share so
-/// that each has as many as may be. Where there are fewer cores than ranks in all, nobody is given any alone. A pure
-/// function, so that all ranks of a node come to the same.
+/// Divides the cores of a node (CoreMap::cores) among its ranks. A rank gets cores of the job that are near its GPU;
+/// ranks that want the same cores divide them into runs of neighbours whose lengths differ by at most one. Where fewer
+/// cores are near a GPU than ranks want them, these ranks may take any core that they may use, and all ranks concerned
+/// share the cores as evenly as possible. Where there are fewer cores than ranks in all, no rank gets a core of its
+/// own. A pure function, so that all ranks of a node get the same result.
 std::vector<RankCores> plan_cores(const std::vector<CpuList>& cores, const std::vector<RankPlace>& ranks);
 
 }  // namespace octet

@@ -7,8 +7,8 @@
 
 namespace octet {
 
-/// The table's cautions that hold of a variable that is set to this value, a finding each. `nccl_version`: "2.28.9";
-/// empty where it is not known, and then cautions of certain releases hold of none.
+/// The cautions of the table that apply to this variable with this value, one finding each. `nccl_version`: "2.28.9";
+/// empty where it is not known: then cautions about certain releases do not apply.
 Findings cautions_of(const Variable& variable, const std::string& value, const VariableTable& table,
                      const Environment& environment, const std::string& nccl_version);
 

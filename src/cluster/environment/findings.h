@@ -13,8 +13,9 @@ namespace octet {
 /// environment has none of that name (conf_file.h).
 Environment effective_environment(const Machine& machine);
 
-/// Variables of that environment which lint explains and the job of the profile neither sets nor unsets: leaks of the
-/// shell that submitted, of a module or of NCCL's files. Each finding of lint in their presence, of which none is ok.
+/// Findings about variables of `environment` that lint explains and the job of the profile neither sets nor unsets:
+/// they leaked from the submitting shell, from a module or from NCCL's files. Lint sees them together with the job's
+/// own variables; none of these findings is ok.
 Findings leaked_variables(const Environment& environment, const std::string& nccl_version,
                           const ClusterProfile& profile, const std::string& run_dir);
 

@@ -17,10 +17,11 @@ struct LocalDevices {
 
 LocalDevices local_devices(const Machine& machine);
 
-/// What is wrong where a variable of interfaces or of verbs devices (ValueKind) names what the machine has not, or
-/// leaves nothing over; no advice where nothing is. A machine without any verbs device knows nothing of them (absent).
-/// `seen` and the rest stay empty. NCCL matches by prefix, with `=` by whole names, and `^` excludes; UCX by whole
-/// names, each with its port (NCCL docs, env; UCX docs, configuration).
+/// What is wrong with a variable that lists interfaces or verbs devices (ValueKind): it names one that the machine does
+/// not have, or leaves none to use; `advice` is empty where nothing is wrong. On a machine without any verbs device the
+/// state is `absent`, since it says nothing about the nodes. `seen` and `expected` stay empty. NCCL matches by prefix,
+/// with `=` by whole names, and `^` excludes; UCX matches by whole names, each with its port (NCCL docs, env; UCX docs,
+/// configuration).
 Finding device_finding(const Variable& variable, const std::string& value, const LocalDevices& devices);
 
 }  // namespace octet

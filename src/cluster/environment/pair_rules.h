@@ -17,8 +17,8 @@ Findings pair_findings(const Environment& environment);
 bool is_libfabric(const std::string& net);
 
 /// Why a traffic class of RoCE looks as if a DSCP had been written in its place; empty where it does not. A class is
-/// 4 * DSCP + the two bits of ECN. Told of common DSCP values (CS, AF, EF, VOICE-ADMIT) that as a class would be an
-/// uncommon one: 26 is, 32 may be either.
+/// 4 * DSCP + the two bits of ECN. Reported are common DSCP values (CS, AF, EF, VOICE-ADMIT) that would be an uncommon
+/// class: 26 is reported; 32 is not, since it may be either.
 std::string traffic_class_problem(std::int64_t value);
 
 }  // namespace octet

@@ -17,8 +17,8 @@ struct Selection {
 };
 Selection parse_selection(const Variable& variable, const std::string& value);
 
-/// Says whether the list leaves `name` to a function that it speaks of: NCCL then turns it on without asking whether it
-/// is safe there, also where the list only leaves others out.
+/// Says whether the list leaves `name` to a function that the list mentions: NCCL then enables it without checking
+/// whether it is safe there, even if the list only excludes other names.
 bool forces(const Variable& variable, const std::string& value, const std::string& name);
 
 /// What NCCL has to choose from beside its list.

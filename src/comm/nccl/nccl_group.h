@@ -41,14 +41,14 @@ class NcclGroup final : public InFlight {
   void wait_until_ready(const OperationScope& operation);
   /// Checks the result of a call of NCCL for this group: throws on all but success and "in progress".
   void check(ncclResult_t result, const OperationScope& operation);
-  /// Whether the group of NCCL that is open takes so many more sends and receives of this communicator, which count
-  /// then.
+  /// Whether the open group of NCCL can take `exchanges` more sends and receives of this communicator; if so, they are
+  /// counted.
   bool takes(int exchanges);
   /// The group of NCCL has ended.
   void ended() { exchanges_ = 0; }
-  /// The device is fewer operations than this behind the host: of FSDP those of a dozen blocks, of tensor parallelism
-  /// those of some three, which should cover what may hold up the host (not measured). Without a bound it would be
-  /// ahead until CUDA takes no more launches, and wait there, where it cannot ask NCCL for errors.
+  /// The host may be ahead of the device by fewer operations than this: with FSDP those of a dozen blocks, with tensor
+  /// parallelism those of about three, which should cover what delays the host (not measured). Without a bound the host
+  /// would run ahead until CUDA takes no more launches, and block there, where it cannot ask NCCL for errors.
   static constexpr std::size_t most_ahead = 24;
 
   /// The stream has been given `operation`. Waits until the device is less than most_ahead behind.

@@ -6,9 +6,9 @@
 
 namespace octet {
 
-/// The ranks that make the ids by which all of a communicator find each other: rank 0 alone up to 2 · `ranks_an_id`
-/// ranks, above that one for about `ranks_an_id` ranks each. Each is the first of those that NCCL has meet at its id
-/// ("Creating a communicator using multiple ncclUniqueIds" in NCCL's user guide).
+/// The ranks that create the ids by which the ranks of a communicator find each other: up to 2 · `ranks_an_id` ranks
+/// rank 0 alone, beyond that one rank for about every `ranks_an_id` ranks. Each is the first of the ranks that NCCL
+/// assigns to its id ("Creating a communicator using multiple ncclUniqueIds" in NCCL's user guide).
 std::vector<int> id_makers(int ranks, int ranks_an_id);
 
 /// The ids for a communicator of the ranks of `rendezvous`, several only where the library takes more than one.

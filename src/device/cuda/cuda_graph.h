@@ -28,9 +28,9 @@ struct GraphApi {
   cudaError_t (*forget_error)() = cudaGetLastError;
 };
 
-/// What `work` gives to `stream`, and to no other, as a graph: captured, not done. It is on the device when the stream
-/// comes there, so that its first launch costs no more than the others. Throws Error, and leaves the stream as it was,
-/// where `work` throws or calls what a capture forbids
+/// Captures what `work` gives to `stream`, and to no other stream, as a graph, without running it. The graph is
+/// uploaded to the device in the order of the stream, so that its first launch costs no more than the others. Throws
+/// Error, and leaves the stream as it was, where `work` throws or calls what a capture forbids
 /// (https://docs.nvidia.com/cuda/cuda-programming-guide/, "Prohibited and Unhandled Operations" of stream capture).
 std::unique_ptr<Graph> make_graph(Stream& stream, const std::function<void()>& work, const GraphApi& api = {});
 

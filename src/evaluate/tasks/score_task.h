@@ -29,9 +29,10 @@ struct KeptRows {
 /// no rank of several waits for the others.
 std::int64_t tokens_at_once(std::int64_t row_tokens);
 
-/// Asks a task's questions, about so many tokens of them at once. Which are asked together depends on the task and that
-/// number alone, so that a call which finds rows `before` gives the same bits as one that does not: it asks those again
-/// of which a part is missing of what was asked with them. Collective, as Scorer::score.
+/// Asks a task's questions, about `at_once` tokens of them at a time. Which questions are asked together depends on the
+/// task and that number alone. So a call which finds rows `before` gives the same bits as one that does not: where rows
+/// are missing for some of the questions that are asked together, it asks all of these again. Collective, as
+/// Scorer::score.
 LogLikelihoods score_task(const EncodedTask& task, Scorer& scorer, std::int64_t at_once, const TaskProgress& progress,
                           const KeptRows& kept = {});
 

@@ -35,9 +35,10 @@ struct PipelineSteps {
   int landings(int rank) const;
 };
 
-/// Adds transfers to passes. Messages of one direction begin in one order on all ranks, that of the time at which the
-/// clock has them made, so that no rank waits for one whose sender waits for another. A send follows its pass, a
-/// receive comes before the pass during which the message arrives. Slots and landings: the lowest that is free.
+/// Adds transfers to passes. Messages of one direction begin in the same order on all ranks, that of the times at which
+/// the clock (pipeline_clock.h) has them ready, so that no rank waits for a message whose sender waits for another one.
+/// A send follows its pass, a receive comes before the pass during which the message arrives. Slots and landings: the
+/// lowest that is free.
 PipelineSteps make_steps(const PipelineShape& shape, const PipelinePasses& passes);
 inline PipelineSteps make_steps(const PipelineShape& shape) {
   return make_steps(shape, make_passes(shape));

@@ -16,7 +16,7 @@ struct AddedToken {
   std::string text;
   std::int32_t id = 0;
   bool special = false;
-  bool normalized = false;  ///< looked for in what those are not found in that are not normalized
+  bool normalized = false;  ///< searched for only between the added tokens that are not normalized
 };
 
 /// Finds texts within a text: of those that begin first, the longest. Any thread.
@@ -52,7 +52,8 @@ class AddedTokens {
   AddedTokens() = default;
   AddedTokens(const std::vector<AddedToken>& tokens, bool control_tokens);
 
-  /// Calls plain(std::string_view) and token(std::int32_t id) in the order of the text, which they are all of.
+  /// Calls plain(std::string_view) and token(std::int32_t id) for the parts of the text, in their order; they make up
+  /// all of it.
   template <typename Plain, typename Token>
   void cut(std::string_view text, const Plain& plain, const Token& token) const {
     cut_by(

@@ -10,8 +10,9 @@
 
 namespace octet {
 
-/// Remembers the ids of short words that were met lately: few words make up most of a text. 2 MiB, a line of the
-/// processor's cache each. A word takes the place of another with the same hash. It belongs to one thread.
+/// Remembers the ids of short words that were met lately: few words make up most of a text. It has 2 MiB of entries,
+/// each as large as a cache line of the processor. A word replaces another one with the same hash. It belongs to one
+/// thread.
 class WordCache {
  public:
   static constexpr std::size_t most_bytes = 31;
@@ -25,8 +26,8 @@ class WordCache {
 
   WordCache() : entries_(std::size_t{1} << bits) {}
 
-  /// The place for a word of 1 to most_bytes bytes, of which `readable` bytes may be read. With its key it has the
-  /// ids of the word; otherwise they are to be put there with the key.
+  /// The entry for a word of 1 to most_bytes bytes, of which `readable` bytes may be read. `key` gets the word's key:
+  /// an entry with that key holds the ids of the word; otherwise the caller puts them there, with the key.
   Entry& at(std::string_view word, std::size_t readable, std::array<std::uint64_t, 4>& key) {
     key = key_of(word, readable);
     std::uint64_t mixed = (key[0] ^ key[2] * 0xC2B2AE3D27D4EB4Fu) * 0x9E3779B97F4A7C15u;

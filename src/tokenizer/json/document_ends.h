@@ -20,10 +20,11 @@ using IdOf = std::function<std::optional<std::int32_t>(const std::string&)>;
 /// Whether a token has the id.
 using HasId = std::function<bool(std::int32_t)>;
 
-/// Completes what a tokenizer's file itself says of them (`known`), after what the user asks for. From
-/// tokenizer_config.json beside the file its bos_token and eos_token, else from a generation_config.json there
-/// bos_token_id and eos_token_id (of several the first; an id that is no token's is told and left out), else the
-/// special tokens of well-known names, which `special` has. A text that is no token's is a usage error.
+/// Finds the tokens that begin and end a document. First comes what the user asks for, then what the tokenizer's file
+/// itself says (`known`), then bos_token and eos_token of a tokenizer_config.json beside the file, then bos_token_id
+/// and eos_token_id of a generation_config.json there (the first of several; an id that is no token's is logged and
+/// left out), then special tokens with well-known names, which `special` finds. A text that is no token's is a usage
+/// error.
 DocumentEnds find_document_ends(const std::string& file, const TokenizerOptions& asked, DocumentEnds known,
                                 const IdOf& id_of, const IdOf& special, const HasId& has_id);
 

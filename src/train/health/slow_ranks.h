@@ -24,10 +24,10 @@ struct SlowRank {
   double factor = 1;  ///< its steps over what they would take if it waited as long as the others do
 };
 
-/// Ranks that wait for the others by so much less than the median rank that its steps are at least `factor` times as
-/// long as they would be otherwise: of a step of S seconds in which it waits w and the median rank m, S / (S - (m -
-/// w)). Steps are as long on all ranks, since collectives keep them together, so that who is slow shows in who never
-/// waits.
+/// Ranks that wait for the others so much less than the median rank does that steps take at least `factor` times as
+/// long as they would otherwise: where a step takes S seconds, of which this rank waits w and the median rank m, the
+/// factor is S / (S - (m - w)). All ranks have steps of the same length, since collectives keep them together; a slow
+/// rank is one that hardly waits.
 std::vector<SlowRank> find_slow_ranks(const std::vector<RankPace>& ranks, double factor);
 
 /// What the log says of them: of each of the first 8 nodes the slowest rank, and how many more. `ranks` as above, whose

@@ -7,12 +7,12 @@
 
 namespace octet {
 
-/// The history with which the data go on after `done` steps of a run, of which `then` are the settings of its
-/// checkpoint (stored_config): that of `then`, and with checkpoint.allow_changes data.train the sources that `now` has
-/// at the end of its list and `then` has not, as added here. A checkpoint of no step has read nothing: the history of a
-/// new run. Usage error, which begins with `source`, where done steps would have read something else (a source less,
-/// other weights, a change that has passed), and where a change does not have a weight for each source that is there.
-/// What the files hold is not looked at.
+/// The data history with which a run goes on after `done` steps; `then` are the settings of its checkpoint
+/// (stored_config). It is the history of `then`; with checkpoint.allow_changes data.train, sources that `now` has at
+/// the end of its list and `then` has not are noted in it as added here. A checkpoint of step 0 has read nothing: it
+/// gets the history of a new run. Usage error, which begins with `source`, where finished steps would have read
+/// something else (a source fewer, other weights, a change that has passed), and where a change does not have a weight
+/// for each source that is there. What the files hold is not looked at.
 DataHistory data_history_after(const RunConfig& then, const RunConfig& now, std::int64_t done,
                                const std::string& source);
 

@@ -13,8 +13,8 @@ struct SettingChange {
   std::string key;
   std::string then;
   std::string now;
-  bool decides = false;   ///< what comes out of the run: checkpoint.allow_changes lets it pass
-  bool same_bits = true;  ///< false: it decides how that is rounded
+  bool decides = false;   ///< it changes the result of the run, and checkpoint.allow_changes lets it pass
+  bool same_bits = true;  ///< false: it changes how the result is rounded
 };
 
 /// The options in which `config` differs from the text that a checkpoint holds (stored_yaml of

@@ -15,10 +15,10 @@ namespace octet {
 /// their groups in the trace, as it would in the run; on any machine, for any layout of any size. Main thread only.
 class DryRun {
  public:
-  /// `config`: with its layout resolved (layout.h); `mesh`: of it, and `rank` of that mesh takes part. `workspaces`:
-  /// of which device's kernels they are as large as (kernels/table.h): the CPU's, or the run's own. `log`: of the
-  /// device's work (make_dry_device). `multiprocessors`: of the run's GPU, where it matters for what its GEMMs are
-  /// chosen (optimizer.beside_gemms).
+  /// `config`: its layout is resolved (layout.h). `mesh`: the mesh of that layout; `rank`: the rank of it that is run.
+  /// `workspaces`: the device whose kernels say how large workspaces are (kernels/table.h): the CPU, or the run's own.
+  /// `log`: is told of the device's work (make_dry_device). `multiprocessors`: those of the run's GPU, where the choice
+  /// of its GEMMs depends on them (optimizer.beside_gemms).
   DryRun(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces, WorkLog* log = nullptr,
          int multiprocessors = 0);
 

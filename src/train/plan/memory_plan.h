@@ -47,8 +47,8 @@ struct FittedRun {
   RunConfig config;
   MemoryPlan plan;
 };
-/// Whether transposed weights are kept (float8.keep_transposed_weights auto) is left to the plan: they are, or where
-/// `there_is_room` denies it, they are not. `config` says which.
+/// Decides what float8.keep_transposed_weights `auto` leaves to the memory plan: transposed weights are kept, unless
+/// `there_is_room` says that they do not fit. `config` of the result says which.
 FittedRun fit_run(RunConfig config, const MeshShape& mesh, int rank, int ranks_on_node, DeviceType workspaces,
                   const std::function<bool(const MemoryPlan&)>& there_is_room);
 

@@ -14,8 +14,8 @@ namespace octet {
 /// What one rank's run multiplies, known before its first step: what libraries do in one of several ways. Each kind of
 /// problem stands there once, of training steps, be it the first or a later one, and of a validation.
 struct ProblemList {
-  /// Pointers lead nowhere, but are aligned as in the run. Without those that are chosen for part of the GPU: timed
-  /// with all of it to themselves, one that takes all would look the fastest.
+  /// The pointers point nowhere, but are aligned as in the run. GEMMs that are chosen for a part of the GPU are left
+  /// out: timed with the whole GPU to themselves, an algorithm that takes all of it would look the fastest.
   std::vector<Gemm> gemms;
   std::vector<AttentionProblem> attention;
   double gemm_flops = 0, attention_flops = 0;  ///< of a training step
@@ -36,9 +36,9 @@ struct TimingCost {
   bool worthwhile() const { return timing < most * left; }
 };
 
-/// `untimed`: FLOPs of each problem that is still to be timed, of which each of `ranks` takes its share, and of each
-/// problem all trials and `building`, the FLOPs that the GPU misses while the problem's plans are built. The rank with
-/// the most to do decides.
+/// `untimed`: the FLOPs of each problem that is still to be timed. Each of `ranks` takes its share of the problems; a
+/// problem costs all its trials and `building`, the FLOPs that the GPU could have done while the problem's plans are
+/// built. The rank with the most to do decides.
 TimingCost timing_cost(const std::vector<double>& untimed, double building, int ranks, double step_flops,
                        std::int64_t steps_left);
 

@@ -18,10 +18,10 @@
 namespace octet {
 
 /// A run's checkpoints as its loop sees them: when one is due, what goes into it, what the log says. With
-/// checkpoint.interval off it does nothing. Main thread; all but due(), expected_seconds() and newest() collective, and
-/// in the phase `checkpoint` of the watchdog. A save that failed on any rank is logged and tried again at the next
-/// interval, until the last committed checkpoint is as old as checkpoint.max_age: when one fails that begins then, all
-/// ranks throw.
+/// checkpoint.interval off it does nothing. Main thread; all methods but due(), expected_seconds() and newest() are
+/// collective, and in the phase `checkpoint` of the watchdog. A save that failed on any rank is logged and tried again
+/// at the next interval. Once the last committed checkpoint is as old as checkpoint.max_age, all ranks throw when a
+/// save that begins then fails.
 class Checkpointing {
  public:
   Checkpointing(const RunConfig& config, const RunEnvironment& environment, Trainer& trainer, RunLog& log,

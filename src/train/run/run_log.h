@@ -53,8 +53,8 @@ class RunLog {
   void log_memory(const MemoryPlan& plan);
   /// To be called before a checkpoint. Syncs the log: if a checkpoint stays, the lines of its steps must not be lost.
   void sync();
-  /// A checkpoint was committed; status.json names it from now on, or where it cannot be written, which is logged, from
-  /// the next one on: a run that has just saved its state goes on.
+  /// A checkpoint was committed: status.json names it from now on. Where the file cannot be written, this is logged and
+  /// the next checkpoint is named instead: a run that has just saved its state goes on.
   void committed(const checkpoint::SaveReport& report);
   /// A run that failed leaves its reason in failure.txt too. Throws when metrics of finished steps can still not be
   /// written; of a run that failed that is only logged.

@@ -36,14 +36,14 @@ struct PlanRules {
   double building_flops = 0;   ///< that the GPU misses while a problem's plans are built
 };
 
-/// Chooses what a library does for each problem of a run, before the run takes its memory. What an earlier start of it
-/// chose, or stands in the named file, is used again. What is missing is timed, a share of it on each rank; rank 0 then
-/// writes the file, and beside it that there were choices. So all ranks have the same choices, and a resumed run those
-/// that it had. Where it has others, or none any more, a warning says so: losses go on within rounding. A rank whose
-/// library or GPU is not rank 0's leaves the choice to the library's heuristic, with a shared warning. A usage
-/// error for a named file that holds no choices, and for a file that cannot be written since its path is wrong; an
-/// internal error where a full disk or a device refuses it. Throws as files::look_by_first where a file cannot be read.
-/// Collective over the hosts.
+/// Chooses what a library does for each problem of a run, before the run takes its memory. Choices of an earlier start
+/// of the run, or of the named file, are used again. Missing ones are timed, a share of them on each rank; rank 0 then
+/// writes the file, and beside it a mark that there were choices. So all ranks have the same choices, and a resumed run
+/// has those that it had. Where it has others, or none any more, a warning says so: losses then go on within rounding
+/// only. A rank whose library or GPU is not rank 0's leaves the choice to the library's heuristic, with a shared
+/// warning. A usage error for a named file that holds no choices, and for a file that cannot be written since its path
+/// is wrong; an internal error where a full disk or a device refuses it. Throws as files::look_by_first where a file
+/// cannot be read. Collective over the hosts.
 void choose_plans(const RunConfig& config, const PlanRules& rules, const RunDirectory& directory, Communicator& control,
                   const PlanLibrary& library);
 

@@ -12,13 +12,13 @@
 
 namespace octet {
 
-/// As long as this object lives, a failure of this rank, whichever rank it is, is told in the run directory: in
-/// failure.txt, which only the first rank to fail writes, and by that rank in status.json too. The watchdog's thread
-/// may do it, so status.json is made from what stands there, of which rank 0 wrote all but how the run ended. Until
-/// begin() a usage error is not told there: what stands in the directory is of an earlier start, which has nothing to
-/// do with what this one was mistakenly asked to do. Nor is anything told there once it is written down how the run
-/// ended, or where an earlier start has written that all its steps are done: what was done stays done,
-/// whatever becomes of what follows (the view of the last checkpoint, a start that has nothing to do).
+/// As long as this object lives, a failure of this rank, whichever rank it is, is reported in the run directory: in
+/// failure.txt, which only the first rank to fail writes, and by that rank in status.json too. Since the watchdog's
+/// thread may do it, status.json is made from the one that is there, of which rank 0 has written all but how the run
+/// ended. Before begin() a usage error is not reported there: the directory then describes an earlier start, which has
+/// nothing to do with what this one was mistakenly asked to do. Nor is anything reported once rank 0 has written how
+/// the run ended, or where an earlier start has written that all its steps are done: what was done stays done, whatever
+/// happens afterwards (the view of the last checkpoint, a start that has nothing to do).
 class FailureStatus {
  public:
   /// Collective over the hosts: rank 0 has removed the failure.txt of an earlier start when this returns. `steps`:
@@ -56,9 +56,9 @@ struct FailureContext {
   bool on_gpu = false;
 };
 
-/// Runs `work`, returns its exit code, and reports an error of it before anything that it may concern is taken down: to
-/// take down a device's work waits for that work, and a thread that writes to a dead file system never ends. So where
-/// there are other ranks, or a GPU, nothing is taken down at all: the job is aborted. `after_report` comes before that.
+/// Runs `work` and returns its exit code. An error is reported before anything that it may concern is torn down: to
+/// tear down a device waits for its work, and a thread that writes to a dead file system never ends. So where there are
+/// other ranks, or a GPU, nothing is torn down at all: the job is aborted. `after_report` is called before that.
 int run_reporting_failure(const FailureContext& context, const std::function<int()>& work,
                           const std::function<void()>& after_report = nullptr);
 

@@ -44,13 +44,13 @@ struct OwnedDirectory {
   std::unique_ptr<OwnerLease> lease{};  ///< rank 0's
 };
 
-/// Rank 0 chooses the directory (run.dir, else runs/<config name>-<date>), makes and claims it, so that a second start
-/// is refused before it looks at anything else, or touches it, and looks what is there; all ranks learn it. Usage error
-/// on rank 0 when checkpoint.resume and what is there do not fit: any run with `never`, no checkpoint with `must`; with
-/// `auto` a run without checkpoints that is finished, or not known to be this one (its config.yaml is not there, or
-/// decides another result), and a checkpoint under a name that no run takes (misplaced_checkpoint.h). Throws as
-/// OwnerLease does too, and as files::read_together where a host cannot read the directory, does not have one that
-/// others have, or does not see there what rank 0 has written. Collective over the hosts (src/comm/host_exchange.h).
+/// Rank 0 chooses the directory (run.dir, else runs/<config name>-<date>), makes it, claims it, so that a second start
+/// is refused before it reads or touches anything else, and looks at what is there; all ranks learn the result. Usage
+/// error on rank 0 when checkpoint.resume does not fit what is there: any run with `never`, no checkpoint with `must`;
+/// with `auto` a run without checkpoints that is finished, or is not known to be this one (its config.yaml is missing,
+/// or decides another result), and a checkpoint under a name that no run takes (misplaced_checkpoint.h). Throws also as
+/// OwnerLease does, and as files::read_together where a host cannot read the directory, does not have one that others
+/// have, or does not see there what rank 0 has written. Collective over the hosts (src/comm/host_exchange.h).
 OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control);
 
 /// Rank 0 makes the directory, durably, removes what a killed start left half written and writes config.yaml and

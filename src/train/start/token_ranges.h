@@ -10,10 +10,10 @@
 
 namespace octet {
 
-// Token ids that the vocabulary does not hold are found when a run starts, not when their batch comes. What the ids of
-// a source are is read from the side file of its data (src/data/data_facts.h), or from the run directory, where an
-// earlier start of the run remembered it. Data of which nothing is known are scanned, of parts beside each other those
-// that say nothing, and rank 0 remembers that in the run directory: a run writes nothing beside its data.
+// Token ids outside the vocabulary are found when a run starts, not when their batch comes. The range of a source's ids
+// is read from the side file of its data (src/data/data_facts.h), or from the run directory, where an earlier start of
+// the run has stored it. Data of which nothing is known are scanned (of several parts only those that say nothing), and
+// rank 0 stores the result in the run directory: a run writes nothing beside its data.
 
 /// Checks every source of a run. The ranks share a scan, each reading a part of the file, and all throw the same usage
 /// error for ids that are not in the vocabulary. Throws as files::read_together where a host cannot read the data.

@@ -22,9 +22,9 @@ std::vector<checkpoint::StoredTensor> stored_tensors(const ParameterList& model,
 std::vector<checkpoint::DevicePiece> held_pieces(ShardedModel& model);
 
 /// Host memory that checkpoints of that run on that mesh take on the rank whose model this is: what its saver keeps
-/// (Saver::host_bytes), or what reading goes through before that, whichever is more; of replicas of the rank that saves
-/// most. `leads`: of rank 0, which plans for all ranks; an upper bound where not all have as many pieces. What the
-/// manifest takes for a while is not counted.
+/// (Saver::host_bytes), or what reading a checkpoint needs before that, whichever is more. Of several replicas the rank
+/// that saves most is meant. `leads`: for rank 0, which plans for all ranks; an upper bound where not all ranks have as
+/// many pieces. What the manifest takes for a while is not counted.
 std::int64_t checkpoint_host_bytes(ShardedModel& model, const RunConfig& config, const MeshShape& mesh, bool leads);
 
 /// Reads this rank's pieces from a checkpoint whose files were verified into the model, then lets the model know. Usage

@@ -28,8 +28,9 @@ class ShardedModel {
   /// To be called after the masters were written. Makes weight scales from scratch and forgets gathered weights.
   void weights_changed();
 
-  /// A training step is begin_step, that many times forward_backward, finish_step. `gemms_leave_room`: the GEMMs of
-  /// its first forward pass, beside which the update before may be, leave that its part of a GPU.
+  /// A training step is begin_step, `micro_batches` times forward_backward, and finish_step. `gemms_leave_room`: the
+  /// update of the step before may still run beside the first forward pass, whose GEMMs then leave it its part of a
+  /// GPU.
   void begin_step(std::int64_t micro_batches, bool gemms_leave_room = false);
   /// Forward and backward of one micro-batch, whose gradients are added to those before; tokens and targets
   /// [micro_batch, seq_len] on the device.

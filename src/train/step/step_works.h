@@ -10,9 +10,9 @@
 namespace octet {
 
 /// What each step of a run computes (Batches::step_work), and how many targets a validation has. A loss is divided by
-/// its targets, so that every rank knows their whole sum, before it launches a step. Where steps differ, the ranks
-/// share that work: of several steps at once, so that they exchange sums in one of these steps alone, each rank sums
-/// its share of the samples.
+/// the number of targets of the whole batch, so every rank has to know that number before it launches a step. Where
+/// steps differ, the ranks share that work: each sums its share of the samples, for several steps at once, so that they
+/// exchange sums in one of these steps alone.
 class StepWorks {
  public:
   /// `hosts`: all ranks (src/comm/host_exchange.h). Both outlive it.
