@@ -55,13 +55,14 @@ source tests/support/steps.sh
 # The rooms whose tests run under the sanitizers, and those that are compiled and tested with clang's optimiser too:
 # what takes no whole training run, of the rooms that have changed themselves; --long takes them all.
 asan_rooms() { rooms | if ((long)); then cat; else grep -vxE 'train|jobs|commbench' | changed; fi; }
-tsan_rooms() { echo base checkpoints comm device nccl tuning | if ((long)); then cat; else changed; fi; }
+tsan_rooms() { echo base checkpoints comm device tuning | if ((long)); then cat; else changed; fi; }
+tsan_nccl_rooms() { echo base comm device nccl | if ((long)); then cat; else changed; fi; }
 clang_rooms() { rooms | if ((long)); then cat; else grep -xE 'base|device|tensor|kernels' | changed; fi; }
 changed() { xargs tests/support/changed.py own; }
 
-# configure PRESET OPTION...: into its folder of build/suite.
+# configure PRESET OPTION...: into its folder of build/suite. tsan-nccl is tsan with CUDA, and so with NCCL's header.
 configure() {
-  cmake --preset "$1" -B "$bins/$1" -DOCTET_WERROR=ON -DOCTET_TESTS=ON -DOCTET_UNITY="$batch" "${@:2}"
+  cmake --preset "${1%-nccl}" -B "$bins/$1" -DOCTET_WERROR=ON -DOCTET_TESTS=ON -DOCTET_UNITY="$batch" "${@:2}"
 }
 ((long)) && batch=0 || batch=12
 export batch
@@ -77,10 +78,8 @@ compile() {
       for room in "${fuzzed[@]}"; do targets+=("octet-fuzz-$room"); done
       ((long)) || options=(-DOCTET_UNITY=40)
       ;;
-    tsan)
-      targets=(octet-tuner-stress octet-saver-alone)
-      ! has_nvcc || { targets+=(octet-nccl-alone) && options=(-DOCTET_CUDA=ON); } # with CUDA comes NCCL's header
-      ;;
+    tsan) targets=(octet-tuner-stress octet-saver-alone) ;;
+    tsan-nccl) targets=(octet-nccl-alone) options=(-DOCTET_CUDA=ON) ;; # no kernel is compiled for it
     *)
       for room in $("${preset}_rooms"); do targets+=("octet-test-$room"); done
       ;;
@@ -179,7 +178,7 @@ run_room() {
 
 lately=(tests/support/changed.py --hours 4)  # of which several commits may have come at once
 # Each access of the kernels is checked where one of them or the emulation has changed: it takes several times as long.
-checks_accesses() { ((long)) || "${lately[@]}" files | grep -E '^(kernels/cuda|tests/emulated)/' >/dev/null; }
+checks_accesses() { ((long)) || "${lately[@]}" code | grep -E '^(kernels/cuda|tests/emulated)/' >/dev/null; }
 fuzzed=(base checkpoints cluster corpus data evaluate report tokenizer train tuning)
 if ((!long && !list)) && [[ -z $only ]]; then
   names=$("${lately[@]}" fuzz "${fuzzed[@]}")
@@ -222,13 +221,14 @@ if ((!list)) && [[ -z $only ]] && chrt --idle 0 true 2>/dev/null; then
   if ((!quick)); then
     ((${#fuzzed[@]} == 0)) || later+=(fuzz)
     [[ -z $(tsan_rooms) ]] || later+=(tsan)
+    ! has_nvcc || [[ -z $(tsan_nccl_rooms) ]] || later+=(tsan-nccl)
     [[ -z $(asan_rooms) ]] || later+=(asan)
     [[ -z $(clang_rooms) ]] || later+=(clang)
   fi
   ((${#later[@]} == 0)) || build_beside "${later[@]}"
 fi
 # Programs of one process, and of one rank, are run beside the longest of them, those of several ranks alone.
-program_beside octet-test-jobs cpu 900 env OMP_NUM_THREADS=1 "$bins/cpu/bin/octet-test-jobs"
+program_beside octet-test-jobs cpu 1800 env OMP_NUM_THREADS=1 "$bins/cpu/bin/octet-test-jobs"
 for room in $(rooms); do is_mpi "$room" || [[ $room == jobs ]] || run_room "$room" cpu 600; done
 for room in $(rooms); do [[ ! " $(ranks_of "$room") " =~ ' 1 ' ]] || ! is_mpi "$room" || run_room "$room" cpu 600 1; done
 collect octet-test-jobs
@@ -281,7 +281,7 @@ if has_nvcc; then
   for room in $(cuda_rooms); do run_room "$room" cuda 600; done
   if emulates; then
     # All tests where something has changed that they are of; else whole steps, and what the emulation refuses.
-    mapfile -t of_gpu < <("${lately[@]}" files | grep -E '^(kernels|src/(base|comm|device|model|ops|optim|parallel|tensor|train)|tests/(cuda|emulated|gpu|nccl))/')
+    mapfile -t of_gpu < <("${lately[@]}" code | grep -E '^(kernels|src/(base|comm|device|model|ops|optim|parallel|tensor|train)|tests/(cuda|emulated|gpu|nccl))/')
     filter='EmulatedRules.*:*/GpuStep.*'
     ((!${#of_gpu[@]})) || filter='*-*TrainsToItsOwnBits*:*UpdateBeside*float8_rowwise*:*UpdateBeside*delayed*:*UpdateBeside*fp32_t*' # 4 minutes of 6
     ((!long)) || filter='*'
@@ -336,20 +336,20 @@ if ((!quick)); then
 
   # The plugin answers NCCL in any of its threads; threads write, hash, read and remove checkpoints beside the main thread
   # and the watchdog; and these two are over the stand-in for NCCL.
-  under_tsan() {  # NAME ROOMS PROGRAM ARGUMENT...
-    ((long)) || [[ -n $(changed <<<"$2") ]] || return 0
-    ! selected "$1 under tsan" >/dev/null || build tsan
+  under_tsan() {  # PRESET NAME ROOMS PROGRAM ARGUMENT...
+    ((long)) || [[ -n $(changed <<<"$3") ]] || return 0
+    ! selected "$2 under tsan" >/dev/null || build "$1"
     # A library of MPICH would take the calls of a thread that the sanitizer has not begun yet.
-    check "$1 under tsan" 300 env UCX_MEM_EVENTS=n TSAN_OPTIONS=halt_on_error=1 "$bins/tsan/bin/$3" "${@:4}"
+    check "$2 under tsan" 300 env UCX_MEM_EVENTS=n TSAN_OPTIONS=halt_on_error=1 "$bins/$1/bin/$4" "${@:5}"
   }
-  under_tsan tuner 'tuning base' octet-tuner-stress configs/tuning/aws-p5-efa.json
-  under_tsan saver 'checkpoints comm device base' octet-saver-alone
-  ! has_nvcc || under_tsan nccl 'nccl comm device base' octet-nccl-alone watch
+  under_tsan tsan tuner 'tuning base' octet-tuner-stress configs/tuning/aws-p5-efa.json
+  under_tsan tsan saver 'checkpoints comm device base' octet-saver-alone
+  ! has_nvcc || under_tsan tsan-nccl nccl 'nccl comm device base' octet-nccl-alone watch
 
   [[ -z $(asan_rooms) ]] || { selected 'build asan' && build asan; }
   for room in $(asan_rooms); do
     case $room in
-      comm | parallel | equivalence | checkpoints) run_room "$room" asan 600 "$( ((long)) && ranks_of "$room" || echo 1 3)" ;;
+      agreement | checkpoints | comm | equivalence | evaluate | parallel) run_room "$room" asan 600 "$( ((long)) && ranks_of "$room" || echo 1 3)" ;;
       *) run_room "$room" asan 900 ;;
     esac
   done

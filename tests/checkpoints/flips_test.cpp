@@ -141,7 +141,7 @@ constexpr bool sanitized = false;
 // All in the run of one rank; with more ranks others hash, which takes fewer, as it does under the sanitizers.
 TEST_F(Flips, EveryOneIsSeenByVerifyAndByLoading) {
   const bool is_long = std::getenv("OCTET_TEST_LONG") != nullptr, all = size() == 1 && (is_long || !sanitized);
-  const std::size_t most = (all ? 64 : 4) * (is_long ? 6 : 1);
+  const std::size_t most = (all ? 24 : 2) * (is_long ? 6 : 1);
   const std::vector<Flip> flips = sample(regions(), most);
   std::map<std::string, int> counts;
   std::size_t done = 0;
@@ -156,7 +156,7 @@ TEST_F(Flips, EveryOneIsSeenByVerifyAndByLoading) {
   for (const auto& [kind, n] : counts) std::printf("%6d flips in %s\n", n, kind.c_str());
   std::printf("%6zu flips\n", done);
   if (all) {
-    EXPECT_GE(done, 2000u);
+    EXPECT_GE(done, 750u);
   }
 }
 

@@ -1,5 +1,6 @@
 // A checkpoint of 405B on 512 ranks: 1.4 million pieces in 512 files. The main thread does nothing for each of them.
 #include <gtest/gtest.h>
+#include <mpi.h>
 
 #include <algorithm>
 #include <chrono>
@@ -83,6 +84,9 @@ class LargeManifest : public testing::Test {
 };
 
 TEST_F(LargeManifest, IsMadeWrittenAndReadBackOffTheMainThread) {
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (ranks > 1) GTEST_SKIP() << "one rank does it all, and others beside it would do the same";
   const std::shared_ptr<const SavePlan> plan = large_plan();
   using Clock = std::chrono::steady_clock;
   double longest = 0;  // that one call takes, seconds

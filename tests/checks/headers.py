@@ -67,7 +67,7 @@ def main():
         sys.exit(__doc__)
     found = flags_by_folder(sys.argv[1])
     of_tree = sorted(headers())
-    moved = set(changed.changed_files())
+    moved = set(changed.changed_code())
     names = of_tree if sys.argv[2:] else [name for name in of_tree if moved & changed.closure([name])]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         problems = [text for text in pool.map(lambda name: compile_alone(nearest(found, name), name), names) if text]

@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=$1
 
 changed() {
-  if [[ "${2:-}" == --all ]]; then git ls-files; else tests/support/changed.py files; fi
+  if [[ "${2:-}" == --all ]]; then git ls-files; else tests/support/changed.py code; fi
 }
 
 # Headers are checked through a .cpp file: of every changed one, the first that includes it.

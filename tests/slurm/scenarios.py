@@ -90,7 +90,7 @@ def main():
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}; --list names all")
     folder = tempfile.mkdtemp(prefix="octet-slurm-")
-    os.environ.update(OCTET_CLUSTER=f"{folder}/cluster", OCTET_CLUSTER_PORT=str(free_ports(20)),
+    os.environ.update(OCTET_CLUSTER=f"{folder}/cluster", OCTET_CLUSTER_PORT=str(free_ports(4 * options.jobs + 1)),
                       SLURM_CONF=f"{folder}/cluster/slurm.conf", OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive")
     results = []
 

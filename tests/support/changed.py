@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What has changed against the merge base with main or, on main itself, against the commit before the last; uncommitted
 and untracked files too. Without history everything has. Only `files` counts a file in which nothing but comments has
-changed.
+changed. What every program is built by does not count as a part of each: the CPU build compiles and tests all anyway.
 
 Usage: tests/support/changed.py [--hours N] WHAT      N: on main, against the last commit before the N hours that ended
                                                    with the last one, as several may have come at once
        tests/support/changed.py files              the changed files
+       tests/support/changed.py code               those of which not only comments have changed
        tests/support/changed.py device             those that code for GPUs is made of or compiled by
        tests/support/changed.py tests ROOM...      those of the rooms whose test program is made of a changed file
        tests/support/changed.py own ROOM...        those of the rooms that have a changed file of their own; of the test
@@ -24,8 +25,9 @@ import sys
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 CMAKE = re.compile(r"^ *octet_(room|test)\((\w+)([^)]*)\)", re.M)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
-# What every program is built by.
-BUILD = ("cmake/", "CMakeLists.txt", "CMakePresets.json", "tests/CMakeLists.txt", "tests/support/", "tests/golden/")
+# How every program is compiled, and what it is tested with.
+BUILD = ("cmake/compiler.cmake", "cmake/rooms.cmake", "CMakePresets.json", "tests/support/mpi_main.cpp",
+         "tests/support/lsan.supp", "tests/golden/")
 NO_PART = re.compile(r"\.md$|^tests/support/\w+\.(py|sh)$")  # pages, and the scripts of tests/run.sh
 HOURS = 0  # of --hours
 CODE = (".h", ".cpp", ".cu", ".cuh", ".inc")
@@ -59,7 +61,7 @@ def changed_files():
 def without_comments(text):
     """Code with no comments that have a line of their own or end one with ///<, and no empty lines."""
     lines = (re.sub(r" +///<.*", "", line).rstrip() for line in text.splitlines())
-    return [line for line in lines if line and not line.lstrip().startswith("//")]
+    return [line for line in lines if line and (not line.lstrip().startswith("//") or "NOLINT" in line)]
 
 
 def has_other_code(path):
@@ -135,7 +137,7 @@ def is_fuzzed(room, changed):
         return os.path.exists(os.path.join(ROOT, "tests/fuzz", name + ".cpp"))
 
     readers = {os.path.splitext(path)[0] for path in includes_of(f"tests/fuzz/{room}.cpp") if not has_own(path)}
-    own = (f"src/{room}/", f"{room}/", "tests/fuzz/", "cmake/", "CMakeLists.txt", "CMakePresets.json")
+    own = (f"src/{room}/", f"{room}/", "tests/fuzz/", "cmake/compiler.cmake", "cmake/rooms.cmake", "CMakePresets.json")
     return any((path.startswith(own) and not path.endswith(".md")) or os.path.splitext(path)[0] in readers
                for path in changed)
 
@@ -143,8 +145,7 @@ def is_fuzzed(room, changed):
 @functools.cache
 def device_code():
     sources = [source for source in git("ls-files", "*.cu") if source.startswith("kernels/")]
-    return closure(sources) | {"cmake/compiler.cmake", "cmake/cuda.cmake", "cmake/rooms.cmake", "CMakeLists.txt", "CMakePresets.json",
-                               "jobs/install-cuda.sh"}
+    return closure(sources) | {"cmake/compiler.cmake", "cmake/cuda.cmake", "jobs/install-cuda.sh"}
 
 
 def print_lines(lines):
@@ -159,6 +160,8 @@ def main():
         del sys.argv[1:3]
     if sys.argv[1:] == ["files"]:
         print_lines(changed_files())
+    elif sys.argv[1:] == ["code"]:
+        print_lines(changed_code())
     elif sys.argv[1:] == ["device"]:
         print_lines(path for path in changed_code() if path in device_code())
     elif len(sys.argv) > 2 and sys.argv[1] == "fuzz":
