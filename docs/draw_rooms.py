@@ -23,10 +23,10 @@ BOXES = {
     "cluster": (1, 740, 940, SIDE, "profiles, Slurm, job scripts"),
     "profile": (2, 20, 380, LOW, "units and parts of a step; where its time goes"),
     "tensor": (2, 400, 720, LOW, "views of memory, shards"),
-    "tuning": (2, 780, 940, SIDE, "what NCCL costs"),
     "kernels": (3, 20, 240, MIDDLE, "one header an operation"),
     "comm": (3, 430, 720, LOW, "communicators (self, mpi, nccl), the mesh"),
     "ops": (4, 20, 425, MIDDLE, "linears and their float8 recipe, attention, shape checks"),
+    "tuning": (4, 780, 940, SIDE, "what NCCL costs"),
     "parallel": (5, 260, 720, MIDDLE, "FSDP: weights in, gradients out; tensor parallelism"),
     "model": (6, 20, 480, MIDDLE, "Llama, forward and backward; its parameters"),
     "tokenizer": (7, 20, 150, HIGH, "text to token ids"),
@@ -53,6 +53,7 @@ PLACES = {
     ("model", "parallel"): 370,
     ("parallel", "ops"): 340,
     ("parallel", "comm"): 640,
+    ("tuning", "comm"): 700,
     ("corpus", "data"): 188,
     ("train", "owner"): 592,
     ("data", "parallel"): 600,  # of the frame that begins with data
@@ -147,7 +148,7 @@ def draw():
                   f'  <text x="{middle}" y="{top + 18}" class="room">{path_of(room)}</text>',
                   f'  <text x="{middle}" y="{top + 34}" class="what">{what}</text>']
     lines += [f'  <text x="{WIDTH // 2}" y="{height - 10}" class="note">A room may include every room that its arrows '
-              "lead to, in one step or several. The dashed arrow stands for interface headers alone.</text>", "</svg>", ""]
+              "lead to, in one step or several. Dashed arrows stand for interface headers alone.</text>", "</svg>", ""]
     return "\n".join(lines)
 
 

@@ -1,5 +1,6 @@
 // octet-train: one rank of a training run. `mpiexec -n N octet-train CONFIG.yaml [--section.key VALUE]...`
 #include "jobs/dry_run/dry_run_command.h"
+#include "jobs/dry_run/dry_run_text.h"
 #include "jobs/rank_main.h"
 #include "jobs/ranks/same_build.h"
 #include "jobs/train/agreed_command.h"
@@ -33,8 +34,7 @@ int main_of(int argc, char** argv) {
   const std::vector<std::string> words(argv, argv + argc);
   if (asks_for_version(words) || asks_for_dry_run(words)) {
     signals.take_user_signal();
-    if (asks_for_dry_run(words)) return dry_run_main(words);
-    fmt::print("{}", version_text("octet-train"));
+    fmt::print("{}", asks_for_dry_run(words) ? dry_run(words, answer) : version_text("octet-train"));
     return log::after_output(0);
   }
   // Requests count from here on and until the process is gone, which MPI's end and the libraries' can delay.

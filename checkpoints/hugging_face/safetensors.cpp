@@ -36,6 +36,16 @@ std::vector<std::int64_t> integers(const Json& list, const char* what, const std
   return out;
 }
 
+/// Bytes of an element; nothing for a name that is not of the format, and for those below a byte.
+std::optional<std::int64_t> bytes_of_element(std::string_view dtype) {
+  static const std::map<std::string_view, std::int64_t> bytes = {
+      {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1}, {"I16", 2}, {"U16", 2}, {"F16", 2},
+      {"BF16", 2}, {"I32", 4}, {"U32", 4}, {"F32", 4},     {"I64", 8},     {"U64", 8}, {"F64", 8},
+  };
+  const auto found = bytes.find(dtype);
+  return found == bytes.end() ? std::nullopt : std::optional(found->second);
+}
+
 /// Bytes of a shape; throws where they are beyond 63 bits.
 std::int64_t bytes_of_shape(const SafetensorsEntry& t, std::int64_t element_bytes, const std::string& where) {
   // With an extent of 0 the others may be anything.
@@ -55,7 +65,7 @@ SafetensorsEntry parse_entry(const std::string& name, const Json& json, const st
   }
   SafetensorsEntry t{.name = name, .dtype = {}, .shape = integers(json["shape"], "shape", where)};
   if (json["dtype"].is_string()) t.dtype = json["dtype"].get<std::string>();
-  const auto element_bytes = safetensors_element_bytes(t.dtype);
+  const auto element_bytes = bytes_of_element(t.dtype);
   if (!element_bytes) throw usage_error("checkpoints", "{} has the unknown dtype {}", where, shown(json["dtype"]));
 
   const auto offsets = integers(json["data_offsets"], "data_offsets", where);
@@ -106,20 +116,11 @@ const SafetensorsEntry* SafetensorsHeader::find(std::string_view name) const {
   return found == tensors.end() ? nullptr : &*found;
 }
 
-std::optional<std::int64_t> safetensors_element_bytes(std::string_view dtype) {
-  static const std::map<std::string_view, std::int64_t> bytes = {
-      {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1}, {"I16", 2}, {"U16", 2}, {"F16", 2},
-      {"BF16", 2}, {"I32", 4}, {"U32", 4}, {"F32", 4},     {"I64", 8},     {"U64", 8}, {"F64", 8},
-  };
-  const auto found = bytes.find(dtype);
-  return found == bytes.end() ? std::nullopt : std::optional(found->second);
-}
-
 SafetensorsHeader lay_out_safetensors(std::vector<SafetensorsEntry> tensors,
                                       std::map<std::string, std::string> metadata) {
   std::int64_t end = 0;
   for (SafetensorsEntry& t : tensors) {
-    const std::int64_t element_bytes = safetensors_element_bytes(t.dtype).value_or(0);
+    const std::int64_t element_bytes = bytes_of_element(t.dtype).value_or(0);
     if (element_bytes == 0 || end % element_bytes != 0) {
       throw internal_error("checkpoints", "safetensors: tensor {} of {} cannot begin at byte {}", t.name, t.dtype, end);
     }

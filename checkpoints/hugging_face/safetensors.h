@@ -37,9 +37,6 @@ struct SafetensorsHeader {
   bool operator==(const SafetensorsHeader&) const = default;
 };
 
-/// Bytes of an element; nothing for a name that is not of the format, and for those below a byte.
-std::optional<std::int64_t> safetensors_element_bytes(std::string_view dtype);
-
 /// Header of tensors laid one behind the other in the given order, whose `begin` and `end` are set here. Throws
 /// internal_error for an order in which a tensor would not lie on a multiple of its elements' size: put the wider
 /// types first.

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "src/comm/communicator.h"
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 
 namespace octet::checkpoint {
 

@@ -13,7 +13,7 @@
 #include "checkpoints/restore/shared_hashing.h"
 #include "checkpoints/restore/verification.h"
 #include "src/comm/communicator.h"
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 
 namespace octet::checkpoint {
 

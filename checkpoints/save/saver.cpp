@@ -22,7 +22,7 @@
 #include "src/base/seconds_since.h"
 #include "src/comm/agreement.h"
 #include "src/comm/host_exchange.h"
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 
 namespace octet::checkpoint {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "src/base/round_up.h"
 #include "src/comm/host_exchange.h"
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 
 namespace octet::checkpoint {
 namespace {

@@ -5,13 +5,15 @@
 
 #include "jobs/commbench/nccl_tests_options.h"
 #include "jobs/commbench/report.h"
+#include "jobs/commbench/sweep_collectives.h"
+#include "jobs/run/distribute.h"
 #include "src/base/options/arguments.h"
 #include "src/base/options/byte_size.h"
 #include "src/base/options/document.h"
 #include "src/base/options/text.h"
 #include "src/base/options/yaml.h"
+#include "src/train/options/checks.h"
 #include "src/train/options/layout.h"
-#include "src/train/options/run_options.h"
 #include "src/tuning/collective.h"
 
 namespace octet::commbench {
@@ -61,36 +63,6 @@ void declare(Schema& schema, Options& o, Texts& t) {
   schema.add("output", t.output).help("What --json is, as it was called before.");
 }
 
-/// The words of a command line by whom they are for.
-struct Words {
-  std::vector<const char*> own{"octet-commbench"}, run{"octet-commbench"};
-  std::string first_of_run;
-};
-
-Words distribute(const Schema& own, int argc, const char* const* argv) {
-  RunConfig ignored;
-  Schema run;
-  declare_options(run, ignored);
-  const std::vector<std::string> names = own.names(), run_names = run.names();
-  const auto has = [](const std::vector<std::string>& list, const std::string& name) {
-    return std::ranges::find(list, name) != list.end();
-  };
-  Words out;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    const std::size_t equals = word.find('=');
-    const std::string name =
-        word.starts_with("--") ? word.substr(2, equals == std::string::npos ? equals : equals - 2) : "";
-    const bool of_run = !has(names, name) && !has(flags, name) && has(run_names, name);
-    auto& words = of_run ? out.run : out.own;
-    if (of_run && out.first_of_run.empty()) out.first_of_run = word;
-    words.push_back(argv[i]);
-    const bool takes_next = !name.empty() && !has(flags, name) && equals == std::string::npos && i + 1 < argc;
-    if (takes_next && !std::string_view(argv[i + 1]).starts_with("--")) words.push_back(argv[++i]);
-  }
-  return out;
-}
-
 std::vector<std::string> parse_collectives(const std::string& text) {
   if (text == "all") return collective_names;
   std::vector<std::string> names;
@@ -108,7 +80,7 @@ std::vector<std::string> parse_collectives(const std::string& text) {
   return names;
 }
 
-CommandLine parse_run(const Texts& texts, const Options& o, bool device_given, Words& words) {
+CommandLine parse_run(const Texts& texts, const Options& o, bool device_given, WordsByOwner& words) {
   words.run.insert(words.run.begin() + 1, texts.config.c_str());
   if (device_given) words.run.insert(words.run.end(), {"--device", name_of(o.device).data()});
   const std::string ranks = std::to_string(texts.ranks_per_gpu);
@@ -139,6 +111,15 @@ void refuse_idle(Schema& schema, const Options& o) {
   if (o.pairs == PairsOf::none) refuse({"pair-size", "tolerance"}, "the sweep of pairs", "--pairs nodes or ranks");
 }
 
+/// Stages of a pipeline send each other messages between collectives, in groups of their own.
+void refuse_stages(const CommandLine& run) {
+  const std::int64_t stages = run.config.parallel.pp;
+  if (stages == 1) return;
+  throw refuse(run.origins, "parallel.pp", stages,
+               "what stages send each other is not measured; expected 1. --parallel.pp 1, on as many ranks as a stage "
+               "has, measures the collectives between them, and --pairs the messages between two ranks or nodes");
+}
+
 }  // namespace
 
 Options parse_options(int argc, const char* const* argv) {
@@ -146,14 +127,15 @@ Options parse_options(int argc, const char* const* argv) {
   Texts texts;
   Schema schema;
   declare(schema, out, texts);
-  const std::vector<std::string> given = without_nccl_tests_options({argv + 1, argv + argc});
-  std::vector<const char*> pointers{*argv};
-  for (const std::string& word : given) pointers.push_back(word.c_str());
-  Words words = distribute(schema, static_cast<int>(pointers.size()), pointers.data());
+  std::vector<std::string> given = without_nccl_tests_options({argv + 1, argv + argc});
+  given.insert(given.begin(), "octet-commbench");
+  WordsByOwner words = distribute(
+      given, {.schema = schema, .flags = flags, .help = "octet-commbench --help and octet-train --help list all"});
   const Arguments own = parse_arguments(schema, flags, static_cast<int>(words.own.size()), words.own.data());
-  if (!own.file.empty()) {
-    throw usage_error("commbench", "{}: expected options alone; a run's file is given as --config {}",
-                      in_quotes(own.file), own.file);
+  if (words.file > 0) {
+    const char* const file = words.run[words.file];
+    throw usage_error("commbench", "{}: expected options alone; a run's file is given as --config {}", in_quotes(file),
+                      file);
   }
   apply(own, schema);
   out.help = own.has("help");
@@ -172,10 +154,11 @@ Options parse_options(int argc, const char* const* argv) {
   out.nccl.ranks_per_gpu = texts.ranks_per_gpu;
   if (!texts.config.empty()) {
     out.run = parse_run(texts, out, schema.find("device")->is_set(), words);
+    refuse_stages(*out.run);
     out.device = out.run->config.device;
     out.nccl = out.run->config.nccl;
-  } else if (!words.first_of_run.empty()) {
-    throw usage_error("commbench", "{} is of a run: it needs --config RUN.yaml", words.first_of_run);
+  } else if (words.run.size() > 1) {
+    throw usage_error("commbench", "{} is of a run: it needs --config RUN.yaml", words.run[1]);
   }
   out.sweep = own.has("sweep") || (!out.run && out.pairs == PairsOf::none);
   if (out.compare_mpi && (!out.sweep || out.device != DeviceType::cpu)) {
@@ -195,10 +178,6 @@ Options laid_out(Options options, int ranks) {
 
 MeshShape mesh_shape(const Options& options, int ranks) {
   return options.run ? mesh_shape(options.run->config.parallel) : MeshShape{.dp_shard = ranks};
-}
-
-bool is_reduction(const std::string& collective) {
-  return collective == "all_reduce" || collective == "reduce_scatter";
 }
 
 std::string usage_text() {

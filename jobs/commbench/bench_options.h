@@ -27,7 +27,7 @@ struct Options {
   bool sweep = false;             ///< also where nothing else is asked for
   std::int64_t min = 8, max = 0;  ///< bytes
   std::int64_t factor = 2;
-  std::vector<std::string> collectives;  ///< of collective_names
+  std::vector<std::string> collectives;  ///< of the sweep (sweep_collectives.h)
   DType dtype = DType::f32;              ///< of what does not reduce
   Columns columns = Columns::nccl_tests;
   bool compare_mpi = false;
@@ -41,12 +41,6 @@ struct Options {
   NcclSettings nccl;
   std::optional<CommandLine> run;  ///< of --config
 };
-
-inline const std::vector<std::string> collective_names = {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
-                                                          "all_to_all"};
-
-/// Whether that collective of the sweep adds numbers up, which is done in float alone, as in training.
-bool is_reduction(const std::string& collective);
 
 /// `[--config RUN.yaml [--section.key VALUE]...] [OPTIONS]`; those of nccl-tests are read too (nccl_tests_options.h).
 /// Throws usage errors.

@@ -4,7 +4,7 @@
 
 #include "src/base/error.h"
 #include "src/base/round_up.h"
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 
 namespace octet::commbench {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "src/base/round_up.h"
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 
 namespace octet::commbench {
 namespace {

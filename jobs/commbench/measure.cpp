@@ -4,7 +4,7 @@
 #include <cmath>
 #include <memory>
 
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 
 namespace octet::commbench {
 namespace {

@@ -9,11 +9,11 @@ namespace octet::commbench {
 namespace {
 
 Communicator& group_of(Mesh& mesh, const std::string& name) {
-  for (Communicator* group :
-       {&mesh.world(), &mesh.dp_replicate(), &mesh.fsdp(), &mesh.tp(), &mesh.dp(), &mesh.replica()}) {
-    if (group->name() == name) return *group;
+  Communicator* const group = mesh.find(name);
+  if (group == nullptr) {
+    throw internal_error("commbench", "a step has collectives in group \"{}\", which the mesh has not", name);
   }
-  throw internal_error("commbench", "a step has collectives in group \"{}\", which the mesh has not", name);
+  return *group;
 }
 
 /// Every rank makes the same calls, those of a group and of a kind side by side here.
@@ -28,10 +28,6 @@ std::vector<StepCollective> planned(const Context& context, Mesh& mesh) {
   for (const StepCollective& c : all) place(c);
   std::ranges::stable_sort(all, {}, place);
   return all;
-}
-
-std::string text(const MeshShape& shape) {
-  return fmt::format("dp_replicate {} x dp_shard {} x tp {}", shape.dp_replicate, shape.dp_shard, shape.tp);
 }
 
 }  // namespace
@@ -50,8 +46,8 @@ void run_steps(const Context& context, Mesh& mesh) {
     check_memory(context, mesh.world().stream().device(), Exercise::bytes(c.calls, call.ranks),
                  fmt::format("{} of unit {}", call.operation, call.unit));
   }
-  context.report.heading(fmt::format("a step of {}: {}", context.options.run->config_file, text(mesh.shape())), true,
-                         false);
+  context.report.heading(fmt::format("a step of {}: {}", context.options.run->config_file, layout_text(mesh.shape())),
+                         true, false);
   std::string group;
   std::map<std::string, double> milliseconds;
   for (const StepCollective& c : all) {

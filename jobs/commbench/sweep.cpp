@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "jobs/commbench/bench_context.h"
+#include "jobs/commbench/sweep_collectives.h"
 #include "src/base/progress.h"
 
 namespace octet::commbench {

@@ -13,14 +13,12 @@ double bytes_of(double gbps) {
   return gbps * 1e9 / 8;
 }
 
-/// The run's device and what it is to be on have to agree, as `octet submit` asks too.
+/// The run's device and what it is to be on have to agree.
 void check_device(const RunConfig& config, const DryMachine& m) {
-  const bool gpus = m.gpu || (m.cluster && m.cluster->gpus.per_node > 0);
-  if (!gpus && !m.cluster) return;
-  if (gpus == (config.device == DeviceType::cuda)) return;
-  const std::string what = m.cluster ? fmt::format("the nodes of {} have {}GPUs", m.cluster->name, gpus ? "" : "no ")
-                                     : fmt::format("--gpu {} is for runs on GPUs", m.gpu->name);
-  throw usage_error("train", "device = {}: {}, expected --device {}", config.device, what, gpus ? "cuda" : "cpu");
+  if (m.cluster) return check_cluster_device(config, *m.cluster);
+  if (!m.gpu || config.device == DeviceType::cuda) return;
+  throw usage_error("config", "device = {}: --gpu {} is for runs on GPUs, expected --device cuda", config.device,
+                    m.gpu->name);
 }
 
 /// Ranks that share a GPU are for tests, and say so (nccl.ranks_per_gpu).
@@ -71,10 +69,7 @@ std::string why_no_timeline(const DryMachine& m, std::int64_t ranks) {
 }
 
 MachineRates rates_of(const DryMachine& m) {
-  return {.fp8 = m.gpu->peak.fp8,
-          .bf16 = m.gpu->peak.bf16,
-          .fp32 = m.gpu->fp32,
-          .memory = m.gpu->memory_bandwidth,
+  return {.kernels = kernel_rates(*m.gpu),
           .ranks_on_node = m.ranks_on_node,
           .in_node = m.gpu->nvlink_bandwidth,
           .network = m.network,

@@ -1,8 +1,8 @@
 #include "jobs/dry_run/dry_run_command.h"
 
 #include <algorithm>
-#include <string_view>
 
+#include "jobs/run/distribute.h"
 #include "src/base/error.h"
 #include "src/base/options/arguments.h"
 #include "src/base/options/document.h"
@@ -11,22 +11,7 @@
 namespace octet {
 namespace {
 
-constexpr std::string_view flag = "--dry-run";
-
-/// Words of a dry run's own options, each with its value, go to `own`; all others to `run`.
-void distribute(const std::vector<std::string>& words, const std::vector<std::string>& own_names,
-                std::vector<const char*>& own, std::vector<const char*>& run) {
-  own = run = {"octet-train"};
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    if (words[i] == flag) continue;
-    const std::size_t equals = words[i].find('=');
-    const bool is_own =
-        words[i].starts_with("--") && std::ranges::find(own_names, words[i].substr(2, equals - 2)) != own_names.end();
-    auto& to = is_own ? own : run;
-    to.push_back(words[i].c_str());
-    if (is_own && equals == std::string::npos && i + 1 < words.size()) to.push_back(words[++i].c_str());
-  }
-}
+const std::string flag = "dry-run";
 
 void check(const DryRunOptions& o) {
   if (o.ranks == 0) throw usage_error("train", "--dry-run: of how many ranks? --ranks N");
@@ -39,7 +24,7 @@ void check(const DryRunOptions& o) {
 }  // namespace
 
 bool asks_for_dry_run(const std::vector<std::string>& words) {
-  return std::ranges::find(words, flag) != words.end();
+  return std::ranges::find(words, "--" + flag) != words.end();
 }
 
 void refuse_dry_run_options(const std::vector<std::string>& words) {
@@ -50,7 +35,7 @@ void refuse_dry_run_options(const std::vector<std::string>& words) {
     const std::string option = word.substr(0, word.find('='));
     const bool is_own = option.starts_with("--") && schema.find(option.substr(2)) != nullptr;
     if (is_own || option.starts_with("--cluster.")) {
-      throw usage_error("config", "command line: {} is of a dry run, expected {} too", option, flag);
+      throw usage_error("config", "command line: {} is of a dry run, expected --{} too", option, flag);
     }
   }
 }
@@ -59,12 +44,11 @@ DryCommand parse_dry_run(const std::vector<std::string>& words) {
   DryCommand out;
   Schema schema;
   declare(schema, out.options);
-  std::vector<const char*> own, run;
   std::vector<std::string> rest = words;
   out.options.overrides = take_profile_overrides(rest);
-  distribute(rest, schema.names(), own, run);
-  const Arguments arguments = parse_arguments(schema, {}, static_cast<int>(own.size()), own.data());
-  apply(arguments, schema);
+  const auto [own, run, file] =
+      distribute(rest, {.schema = schema, .flags = {flag}, .flags_of_run = command_line_flags});
+  apply(parse_arguments(schema, {flag}, static_cast<int>(own.size()), own.data()), schema);
   out.run = parse_command_line(static_cast<int>(run.size()), run.data());
   if (out.run.action != CommandLine::Action::run) return out;
   check(out.options);

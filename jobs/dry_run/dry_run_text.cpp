@@ -1,17 +1,17 @@
 #include "jobs/dry_run/dry_run_text.h"
 
-#include <optional>
+#include <utility>
 
 #include "jobs/dry_run/dry_machine.h"
-#include "jobs/dry_run/dry_step.h"
-#include "jobs/dry_run/whole_run.h"
-#include "jobs/run/saved_run.h"
+#include "jobs/dry_run/dry_run_command.h"
+#include "jobs/dry_run/run_lines.h"
+#include "jobs/dry_run/step_lines.h"
 #include "src/cluster/environment/job_environment.h"
+#include "src/comm/mesh_shape.h"
 #include "src/train/options/checks.h"
 #include "src/train/plan/memory_plan.h"
 #include "src/train/plan/nccl_variables.h"
 #include "src/train/start/cpu_setup.h"
-#include "src/train/start/resume.h"
 #include "src/train/step/run_settings.h"
 
 namespace octet {
@@ -33,8 +33,6 @@ std::string memory_text(const MemoryPlan& plan, const DryCommand& c, const DryMa
          fit_text(pipeline.ranks[pipeline.worst()], m, c.options.ranks);
 }
 
-}  // namespace
-
 std::string dry_run_text(DryCommand c) {
   check_plan_file(c.run.config, c.run.origins);
   const DryMachine m = machine_of(c.options, c.run.config);
@@ -50,16 +48,23 @@ std::string dry_run_text(DryCommand c) {
                                  m.ranks_on_node);
   text += zero_text(fsdp_options(c.run.config, c.mesh.dp_shard), c.mesh.dp_shard) + "\n";
   text += pipeline_lines(c);
-  const std::optional<SavedRun> saved = newest_saved(c.run.config);
-  text += schedule_lines(c.run.config, saved);
-  text += mixture_lines(c.run.config, saved);
-  text += weights_lines(c.run.config, saved);
+  const NextStart start = next_start(c.run.config);
+  text += schedule_line(start);
+  text += mixture_lines(start);
+  text += weights_line(start);
   const FittedRun fitted = fit_run(c.run.config, c.mesh, static_cast<int>(c.options.rank), m.ranks_on_node,
                                    DeviceType::cpu, [&](const MemoryPlan& of) { return fits_gpu(of, m); });
   c.run.config = fitted.config;
   text += memory_text(fitted.plan, c, m);
   text += checkpoints_text(c.run.config);
   return text + step_text(c, m);
+}
+
+}  // namespace
+
+std::string dry_run(const std::vector<std::string>& words, std::string (*answer)(const CommandLine&)) {
+  DryCommand command = parse_dry_run(words);
+  return command.run.action == CommandLine::Action::run ? dry_run_text(std::move(command)) : answer(command.run);
 }
 
 }  // namespace octet

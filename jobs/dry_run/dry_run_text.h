@@ -1,13 +1,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "jobs/dry_run/dry_run_command.h"
+#include "jobs/run/command_line.h"
 
 namespace octet {
 
-/// Memory plan, collectives and timeline of one rank of the run, without MPI, data or a device
-/// (src/train/plan/dry_run.h): what is printed. Writes the files that it is asked for. Throws usage errors.
-std::string dry_run_text(DryCommand command);
+/// What a command line with --dry-run prints: memory plan, collectives and timeline of one rank of the run, without
+/// MPI, data or a device (src/train/plan/dry_run.h), or what `answer` (jobs/train/answers.h) says to another action
+/// that it asks for. Writes the files that it is asked for. Throws usage errors.
+std::string dry_run(const std::vector<std::string>& words, std::string (*answer)(const CommandLine&));
 
 }  // namespace octet

@@ -129,9 +129,9 @@ std::string nearest_command(std::string_view name) {
   return nearest_hint(name, names);
 }
 
-std::optional<po::variables_map> parse_arguments(const std::vector<std::string>& arguments, std::string_view usage,
-                                                 po::options_description options, const char* positional,
-                                                 int max_positional) {
+std::optional<po::variables_map> parse_words(const std::vector<std::string>& arguments, std::string_view usage,
+                                             po::options_description options, const char* positional,
+                                             int max_positional) {
   options.add_options()("help,h", "print this text");
   // Whole names only: a guessed abbreviation would change its meaning when an option is added.
   const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;

@@ -20,11 +20,13 @@ std::span<const Command> commands();
 /// "; nearest: NAME", of the command that may have been meant; empty: none.
 std::string nearest_command(std::string_view name);
 
-/// Parses a subcommand's arguments; after --help, which prints `usage` and the options, there is nothing to do.
-/// Throws Error for options that are unknown or missing, or whose values are wrong.
-std::optional<boost::program_options::variables_map> parse_arguments(
-    const std::vector<std::string>& arguments, std::string_view usage,
-    boost::program_options::options_description options, const char* positional, int max_positional);
+/// Parses a subcommand's words as Boost's options declare them; after --help, which prints `usage` and the options,
+/// there is nothing to do. Throws Error for options that are unknown or missing, or whose values are wrong. Older
+/// subcommands have it; a new one declares a Schema (src/base/options/arguments.h).
+std::optional<boost::program_options::variables_map> parse_words(const std::vector<std::string>& arguments,
+                                                                 std::string_view usage,
+                                                                 boost::program_options::options_description options,
+                                                                 const char* positional, int max_positional);
 
 /// A command that has subcommands, `octet NAME COMMAND`: help, a usage error with the nearest name, or the subcommand's
 /// exit code. `closing`: the last lines of --help.

@@ -162,7 +162,7 @@ int run_inspect(const std::vector<std::string>& arguments) {
        "read all tokens: compare them with what was written, count control tokens, and documents that occur again")  //
       ("remember", po::bool_switch(&remember),
        "write the range of ids to PATH.data.json, where it is not there yet, and with --scan their sum");
-  const auto values = parse_arguments(arguments, inspect_usage, described, "path", 1);
+  const auto values = parse_words(arguments, inspect_usage, described, "path", 1);
   if (!values) return 0;
   constexpr auto most = static_cast<std::int64_t>(most_sequences);
   if (values->contains("seq_len") && (seq_len < 1 || seq_len > most)) {

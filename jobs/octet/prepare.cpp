@@ -130,7 +130,7 @@ int run_prepare(const std::vector<std::string>& arguments) {
       ("overwrite", po::bool_switch(&options.overwrite),
        "replace files that exist, and parts that were made otherwise; without it files that the same command has made "
        "stay as they are, which is no error");
-  const auto values = parse_arguments(arguments, prepare_usage, described, "input", -1);
+  const auto values = parse_words(arguments, prepare_usage, described, "input", -1);
   if (!values) return 0;
   if (values->contains("bos-token")) options.tokenizer_options.bos = (*values)["bos-token"].as<std::string>();
   if (values->contains("eos-token")) options.tokenizer_options.eos = (*values)["eos-token"].as<std::string>();

@@ -39,8 +39,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   const std::vector<const char*> words = without_help(argc, argv, out);
   Schema schema;
   declare_options(schema, out.config);
-  const Arguments arguments = parse_arguments(schema, {"help", "print-config", "print-reference"},
-                                              static_cast<int>(words.size()), words.data());
+  const Arguments arguments = parse_arguments(schema, command_line_flags, static_cast<int>(words.size()), words.data());
   if (arguments.flags.size() > 1) {
     throw usage_error("config", "command line: --{} and --{} together, expected one of them", *arguments.flags.begin(),
                       *arguments.flags.rbegin());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "src/base/options/schema.h"
 #include "src/train/options/run_config.h"
@@ -17,6 +18,9 @@ struct CommandLine {
   std::string config_file;
   Origins origins;  ///< for messages of later checks (laid_out)
 };
+
+/// The words without a value of such a command.
+inline const std::vector<std::string> command_line_flags = {"help", "print-config", "print-reference"};
 
 /// `octet-train [CONFIG.yaml] [--section.key VALUE]... [-h | --help [TOPIC] | --print-config | --print-reference]`.
 /// Defaults, then the file, then the command line. Throws usage errors.

@@ -1,5 +1,9 @@
 #include "jobs/run/fit.h"
 
+#include <string>
+
+#include "src/base/error.h"
+
 namespace octet {
 namespace {
 
@@ -8,6 +12,13 @@ double device_gib(const MemoryPlan& plan) {
 }
 
 }  // namespace
+
+void check_cluster_device(const RunConfig& config, const ClusterProfile& p) {
+  const DeviceType expected = p.gpus.per_node > 0 ? DeviceType::cuda : DeviceType::cpu;
+  if (config.device == expected) return;
+  throw usage_error("config", "device = {}: the nodes of {} have {} GPUs, expected --device {}", config.device, p.name,
+                    p.gpus.per_node > 0 ? std::to_string(p.gpus.per_node) : "no", expected);
+}
 
 Fit fit_of(const MemoryPlan& plan, const ClusterProfile& p, int ranks_on_node) {
   const auto ranks = static_cast<double>(ranks_on_node);

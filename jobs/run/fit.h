@@ -2,6 +2,7 @@
 
 #include "src/cluster/profile.h"
 #include "src/metrics/peak.h"
+#include "src/train/options/run_config.h"
 #include "src/train/plan/memory_plan.h"
 
 namespace octet {
@@ -14,6 +15,9 @@ struct Fit {
   bool gpu_fits() const { return of_gpu == 0 || gpu <= of_gpu; }
   bool node_fits() const { return of_node == 0 || node <= of_node; }
 };
+
+/// Usage error where the run's device is not that of the cluster's nodes.
+void check_cluster_device(const RunConfig& config, const ClusterProfile& profile);
 
 /// Rank 0 stands for all: no plan of another rank is larger. `ranks_on_node`: of the run.
 Fit fit_of(const MemoryPlan& plan, const ClusterProfile& profile, int ranks_on_node);

@@ -10,7 +10,7 @@ namespace octet {
 enum class RandomPurpose : std::uint32_t {
   initial_weights = 1,
   data_order = 2,
-  data_mixture = 3,
+  data_mixture = 3,  ///< not drawn: which source is next follows from shares (mixture.h); the number stays taken
   data_split = 4,
   bootstrap = 5,
   generated_tokens = 6,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/base/options/schema.h"
+#include "src/cluster/core_binding.h"
 #include "src/cluster/profile_words.h"
 
 namespace octet {
@@ -22,12 +23,6 @@ constexpr auto names_of(Fabric) {
 enum class GpuRequest { gpus, gres, none };
 constexpr auto names_of(GpuRequest) {
   return std::to_array<std::string_view>({"gpus", "gres", "none"});
-}
-
-/// Whether ranks keep to cores near their GPU (octet-train's cpu.bind).
-enum class CpuBind { automatic, off };
-constexpr auto names_of(CpuBind) {
-  return std::to_array<std::string_view>({"auto", "off"});
 }
 
 /// What Slurm knows of the network (topology/tree, topology/block).
@@ -82,7 +77,7 @@ struct NetworkProfile {
 struct CpuProfile {
   std::int64_t cores = 0;  ///< of a node
   std::int64_t threads_per_core = 1;
-  CpuBind bind = CpuBind::automatic;
+  CoreBinding bind = CoreBinding::automatic;
 };
 
 struct SlurmProfile {

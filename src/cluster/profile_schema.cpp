@@ -61,9 +61,11 @@ void declare_hardware(Schema& schema, ClusterProfile& p) {
       .between(1, 8)
       .help("Hardware threads of a core as Slurm counts CPUs: 2 where it counts hyper-threads.");
   schema
-      .add_choice<CpuBind>(
-          "bind", p.cpu.bind,
-          {{"auto", CpuBind::automatic}, {"off", CpuBind::off}, {"cores", CpuBind::automatic}, {"none", CpuBind::off}})
+      .add_choice<CoreBinding>("bind", p.cpu.bind,
+                               {{"auto", CoreBinding::automatic},
+                                {"off", CoreBinding::off},
+                                {"cores", CoreBinding::automatic},
+                                {"none", CoreBinding::off}})
       .help(
           "auto: each rank binds itself to cores near its GPU, which the ranks of a node share (docs/slurm.md). off: "
           "wherever there is room, unless the run says cpu.bind. cores and none are their old names.");

@@ -97,8 +97,8 @@ SlurmTopology parse_topology(std::string_view text) {
       blocks.push_back(block_of(fields, line));
     }
   }
-  if (!switches.empty()) return {SlurmTopology::Kind::tree, Tree(std::move(switches)).leaves()};
-  SlurmTopology out{.kind = blocks.empty() ? SlurmTopology::Kind::none : SlurmTopology::Kind::block, .leaves = {}};
+  if (!switches.empty()) return {Tree(std::move(switches)).leaves()};
+  SlurmTopology out;
   std::ranges::stable_sort(blocks, {}, &Block::index);
   for (Block& b : blocks) {
     if (!b.leaf.hosts.empty()) out.leaves.push_back(std::move(b.leaf));

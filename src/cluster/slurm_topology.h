@@ -8,13 +8,11 @@ namespace octet {
 
 /// What Slurm knows of the network: groups of hosts that reach each other without leaving their switch or block.
 struct SlurmTopology {
-  enum class Kind { none, tree, block };
   struct Leaf {
     std::string name;
     std::vector<std::string> hosts;
   };
 
-  Kind kind = Kind::none;
   std::vector<Leaf> leaves;  ///< those below one switch stand next to each other
 };
 

@@ -15,8 +15,8 @@
 #include "src/base/log.h"
 #include "src/comm/failure.h"
 #include "src/comm/host_exchange.h"
+#include "src/comm/operation.h"
 #include "src/comm/packing.h"
-#include "src/comm/watchdog.h"
 
 namespace octet::files {
 namespace {

@@ -12,7 +12,7 @@
 namespace octet {
 
 /// A file, or a part of a plain file of lines, that is read on its own.
-struct Unit {
+struct InputUnit {
   std::string path;
   std::int64_t begin = 0, end = 0;  ///< bytes on the disk; lines that begin there are read whole
   FileFormat format{};
@@ -41,15 +41,15 @@ class ChunkReader {
 };
 
 /// Each line is a record. A line above max_document comes cut off: longer than allowed, and the last.
-std::unique_ptr<ChunkReader> read_lines(const Unit& unit, const ReaderOptions& options);
+std::unique_ptr<ChunkReader> read_lines(const InputUnit& unit, const ReaderOptions& options);
 /// The tokenizer, which must outlive the reader, says where a document may be cut.
-std::unique_ptr<ChunkReader> read_text(const Unit& unit, const ReaderOptions& options, const Tokenizer& tokenizer);
+std::unique_ptr<ChunkReader> read_text(const InputUnit& unit, const ReaderOptions& options, const Tokenizer& tokenizer);
 
 /// Each row's text in the column that `field` names; rows without one are counted. Arrow reads it; a usage error in a
 /// build without that.
-std::unique_ptr<ChunkReader> read_parquet(const Unit& unit, const ReaderOptions& options);
+std::unique_ptr<ChunkReader> read_parquet(const InputUnit& unit, const ReaderOptions& options);
 
 /// The reader for the unit's format. Usage error where the file is no longer as it was listed.
-std::unique_ptr<ChunkReader> read_unit(const Unit& unit, const ReaderOptions& options, const Tokenizer& tokenizer);
+std::unique_ptr<ChunkReader> read_unit(const InputUnit& unit, const ReaderOptions& options, const Tokenizer& tokenizer);
 
 }  // namespace octet

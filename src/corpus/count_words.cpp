@@ -84,7 +84,7 @@ class Counting {
     stopped_ = true;
   }
 
-  void count(const Unit& unit, WordCounter& counter) {
+  void count(const InputUnit& unit, WordCounter& counter) {
     const CountingTokenizer tokenizer(counter);
     ChunkEncoder encoder(tokenizer, {.field = options_.field,
                                      .bad_utf8 = options_.bad_utf8,
@@ -112,12 +112,12 @@ class Counting {
     }
   }
 
-  static std::int64_t line_of(const Unit& unit, std::int64_t line) {
+  static std::int64_t line_of(const InputUnit& unit, std::int64_t line) {
     return line + (unit.begin > 0 ? lines_before(unit.path, unit.begin) : 0);
   }
 
   const PrepareOptions& options_;
-  std::vector<Unit> units_{};
+  std::vector<InputUnit> units_{};
   std::atomic<std::size_t> next_ = 0;
   std::atomic<bool> stopped_ = false;  ///< by an error
   BrokenRecords broken_;

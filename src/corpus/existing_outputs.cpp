@@ -20,8 +20,14 @@ std::optional<std::string> some_file_of_pair(const std::string& prefix) {
   return std::nullopt;
 }
 
-}  // namespace
-
+/// What stands at a prefix.
+enum class Standing {
+  nothing,
+  whole,  ///< what a run of the same command has made
+  begun,  ///< what one has begun: tokens without their index
+  other
+};
+/// By the side file and the fingerprint; `command` is DataOrigin::command.
 Standing standing_of(const std::string& prefix, std::uint64_t command) {
   std::error_code failed;  // of a path that leads nowhere, which whoever writes there finds too
   const auto [bin, idx] = token_file_paths(prefix);
@@ -38,6 +44,8 @@ Standing standing_of(const std::string& prefix, std::uint64_t command) {
     return Standing::other;
   }
 }
+
+}  // namespace
 
 bool is_made(const Outputs& outputs, std::uint64_t command) {
   const auto is_whole = [&](const std::string& prefix) { return standing_of(prefix, command) == Standing::whole; };

@@ -7,16 +7,6 @@
 
 namespace octet {
 
-/// What stands at a prefix.
-enum class Standing {
-  nothing,
-  whole,  ///< what a run of the same command has made
-  begun,  ///< what one has begun: tokens without their index
-  other
-};
-/// By the side file and the fingerprint; `command` is DataOrigin::command.
-Standing standing_of(const std::string& prefix, std::uint64_t command);
-
 /// Whether a run of the same command has made all outputs; their tokenizers' copies may be missing.
 bool is_made(const Outputs& outputs, std::uint64_t command);
 

@@ -77,6 +77,22 @@ Packing packing_of(const std::string& path, std::string_view beginning, const Na
   return packing;
 }
 
+/// What a file is that begins so when unpacked: JSONL begins with a JSON object on one line, of which the beginning may
+/// not show the end. Nothing for an empty file. Usage error for JSON over several lines, where the name says JSON.
+std::optional<TextFormat> format_by_content(std::string_view beginning) {
+  if (beginning.empty()) return std::nullopt;
+  if (beginning.starts_with(byte_order_mark)) beginning.remove_prefix(byte_order_mark.size());
+  if (beginning.starts_with("PAR1")) return TextFormat::parquet;
+  const std::size_t first = beginning.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || beginning[first] != '{') return TextFormat::text;
+  const std::string_view line = beginning.substr(first, beginning.find('\n', first) - first);
+  if (first + line.size() < beginning.size() || beginning.size() < beginning_bytes) {
+    return is_json_object(line) ? TextFormat::jsonl : TextFormat::text;
+  }
+  const std::size_t key = line.find_first_not_of(" \t", 1);  // the line's end is not in sight
+  return key != std::string_view::npos && line[key] == '"' ? TextFormat::jsonl : TextFormat::text;
+}
+
 }  // namespace
 
 std::string text_of(const FileFormat& format) {
@@ -114,20 +130,6 @@ std::optional<TextFormat> text_format_from(std::string_view name) {
   if (name == "auto") return std::nullopt;
   if (const auto format = value_named<TextFormat>(name)) return *format;
   throw usage_error("corpus", "--format is \"{}\"; expected auto, text, jsonl or parquet", name);
-}
-
-std::optional<TextFormat> format_by_content(std::string_view beginning) {
-  if (beginning.empty()) return std::nullopt;
-  if (beginning.starts_with(byte_order_mark)) beginning.remove_prefix(byte_order_mark.size());
-  if (beginning.starts_with("PAR1")) return TextFormat::parquet;
-  const std::size_t first = beginning.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos || beginning[first] != '{') return TextFormat::text;
-  const std::string_view line = beginning.substr(first, beginning.find('\n', first) - first);
-  if (first + line.size() < beginning.size() || beginning.size() < beginning_bytes) {
-    return is_json_object(line) ? TextFormat::jsonl : TextFormat::text;
-  }
-  const std::size_t key = line.find_first_not_of(" \t", 1);  // the line's end is not in sight
-  return key != std::string_view::npos && line[key] == '"' ? TextFormat::jsonl : TextFormat::text;
 }
 
 FileFormat format_of_file(const std::string& path, std::optional<TextFormat> asked) {

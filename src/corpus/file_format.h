@@ -37,10 +37,6 @@ NamedFormat format_by_name(std::string_view path);
 /// How a file that begins so is packed. Usage error for packings that are not read: xz, bzip2, zip.
 Packing packing_by_content(std::string_view beginning, const std::string& path);
 
-/// What a file is that begins so when unpacked: JSONL begins with a JSON object on one line, of which the beginning may
-/// not show the end. Nothing for an empty file. Usage error for JSON over several lines, where the name says JSON.
-std::optional<TextFormat> format_by_content(std::string_view beginning);
-
 /// What a file is, by its content and its name together. Usage error where they disagree, for a file that begins as
 /// JSONL does with a first line that is broken and a name that does not say what it is, and for an empty file whose
 /// name says that it is packed. `asked`: what the user says that it is, which overrules what name and content say of

@@ -119,7 +119,7 @@ void add_list(const std::string& list, Search& search) {
 
 void refuse_duplicates(const InputFiles& found) {
   std::set<std::string> seen;
-  for (const InputFile& file : found.files) {
+  for (const ListedFile& file : found.files) {
     if (!seen.insert(plain_path(file.path)).second) {
       throw usage_error("corpus", "{} is given twice as input", file.path);
     }
@@ -136,7 +136,7 @@ void warn_of_links(const std::set<std::string>& folders) {
 
 }  // namespace
 
-InputFile look_at_file(const std::string& path) {
+ListedFile look_at_file(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) throw not_read("corpus", path);
   return {path, status.st_size, status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec};

@@ -6,7 +6,7 @@
 
 namespace octet {
 
-struct InputFile {
+struct ListedFile {
   std::string path;
   std::int64_t bytes = 0;    ///< on the disk
   std::int64_t changed = 0;  ///< when, in ns since 1970
@@ -14,7 +14,7 @@ struct InputFile {
 
 /// What a list of inputs holds, in the order in which it is read.
 struct InputFiles {
-  std::vector<InputFile> files;
+  std::vector<ListedFile> files;
   std::int64_t bytes = 0;
   /// What folders held and was left out: hidden files and folders, and what is no regular file (linked folders too,
   /// also those that ** of a pattern met).
@@ -29,6 +29,6 @@ struct InputFiles {
 InputFiles find_input_files(const std::vector<std::string>& inputs);
 
 /// The file as it is now. Usage error where it cannot be read.
-InputFile look_at_file(const std::string& path);
+ListedFile look_at_file(const std::string& path);
 
 }  // namespace octet

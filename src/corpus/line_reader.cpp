@@ -10,7 +10,7 @@ namespace {
 
 class LineReader final : public ChunkReader {
  public:
-  LineReader(const Unit& unit, const ReaderOptions& options) : unit_(unit), options_(options) {
+  LineReader(const InputUnit& unit, const ReaderOptions& options) : unit_(unit), options_(options) {
     if (unit.format.packing != Packing::none) {
       stream_ = open_packed(unit.path, unit.format.packing);
       end_ = std::numeric_limits<std::int64_t>::max();
@@ -84,7 +84,7 @@ class LineReader final : public ChunkReader {
     skip_ = false;
   }
 
-  Unit unit_;
+  InputUnit unit_;
   ReaderOptions options_;
   std::unique_ptr<ByteStream> stream_;
   std::int64_t at_ = 0;   ///< where the next line begins in the file, unpacked
@@ -97,7 +97,7 @@ class LineReader final : public ChunkReader {
 
 }  // namespace
 
-std::unique_ptr<ChunkReader> read_lines(const Unit& unit, const ReaderOptions& options) {
+std::unique_ptr<ChunkReader> read_lines(const InputUnit& unit, const ReaderOptions& options) {
   return std::make_unique<LineReader>(unit, options);
 }
 

@@ -17,7 +17,7 @@ constexpr int version = 1;
 
 std::string text_of_input(const InputFiles& input) {
   std::uint64_t hash = 0;
-  for (const InputFile& file : input.files) {
+  for (const ListedFile& file : input.files) {
     const std::string text = fmt::format("{}\n{}\n{}\n", file.path, file.bytes, file.changed);
     hash = XXH3_64bits_withSeed(text.data(), text.size(), hash);
   }
@@ -27,7 +27,7 @@ std::string text_of_input(const InputFiles& input) {
 /// What decides how the input is cut into shares.
 std::string text_of_cut(const InputFiles& input) {
   std::uint64_t hash = 0;
-  for (const InputFile& file : input.files) {
+  for (const ListedFile& file : input.files) {
     const std::string name = std::filesystem::path(file.path).filename().string();
     const std::string text = fmt::format("{}\n{}\n", name, file.bytes);
     hash = XXH3_64bits_withSeed(text.data(), text.size(), hash);

@@ -32,7 +32,7 @@ void refuse_inputs_in(const std::string& parts, const InputFiles& input) {
   const std::string folder = fs::weakly_canonical(parts, failed).string();
   if (failed || !fs::exists(folder, failed)) return;
   std::optional<fs::path> before;  // most files have their neighbour's folder
-  for (const InputFile& file : input.files) {
+  for (const ListedFile& file : input.files) {
     const fs::path path(file.path), of_file = path.has_parent_path() ? path.parent_path() : ".";
     if (before == of_file) continue;
     before = of_file;
@@ -59,7 +59,7 @@ void refuse_inputs_as_outputs(const Outputs& outputs, TokenizerKind tokenizer, c
     }
   }
   if (replaced.empty()) return;  // as mostly, and then no input need be looked at
-  for (const InputFile& file : input.files) {
+  for (const ListedFile& file : input.files) {
     const auto read = identity(file.path);
     if (!read || !replaced.contains(*read)) continue;
     throw usage_error("corpus", "{} is an input, and an output would take its place: take another --output", file.path);

@@ -12,7 +12,7 @@ namespace {
 
 /// Whether a file is a plain one of lines, that can be cut: of most files the name says it, and their content is looked
 /// at by whoever has the share that they are in. Only what is too large for a part is asked for.
-bool can_be_cut(const InputFile& file, std::optional<TextFormat> asked) {
+bool can_be_cut(const ListedFile& file, std::optional<TextFormat> asked) {
   const NamedFormat named = format_by_name(file.path);
   if (named.packing.value_or(Packing::none) != Packing::none) return false;
   if (asked && asked != TextFormat::jsonl) return false;
@@ -21,7 +21,7 @@ bool can_be_cut(const InputFile& file, std::optional<TextFormat> asked) {
 }
 
 /// The units of a file, whose format is not known yet.
-void add_units(const InputFile& file, bool is_cut, std::int64_t part_bytes, std::vector<Unit>& units) {
+void add_units(const ListedFile& file, bool is_cut, std::int64_t part_bytes, std::vector<InputUnit>& units) {
   const std::int64_t step = is_cut ? part_bytes : std::max<std::int64_t>(file.bytes, 1);
   std::int64_t begin = 0;
   do {
@@ -30,10 +30,10 @@ void add_units(const InputFile& file, bool is_cut, std::int64_t part_bytes, std:
   } while (begin < file.bytes);
 }
 
-std::vector<Unit> units_of_share(const std::vector<Unit>& units, std::int64_t bytes, const Share& share) {
-  std::vector<Unit> mine;
+std::vector<InputUnit> units_of_share(const std::vector<InputUnit>& units, std::int64_t bytes, const Share& share) {
+  std::vector<InputUnit> mine;
   std::int64_t before = 0;
-  for (const Unit& unit : units) {
+  for (const InputUnit& unit : units) {
     const double middle = static_cast<double>(before) + static_cast<double>(unit.end - unit.begin) / 2;
     before += unit.end - unit.begin;
     const double place = bytes > 0 ? middle / static_cast<double>(bytes) : 0;
@@ -47,7 +47,7 @@ std::vector<Unit> units_of_share(const std::vector<Unit>& units, std::int64_t by
 
 std::string text_of_input(const InputPart& part) {
   std::uint64_t hash = 0;
-  for (const Unit& unit : part.units) {
+  for (const InputUnit& unit : part.units) {
     const std::string text = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", unit.path, unit.begin, unit.end, unit.file_bytes,
                                          unit.changed, text_of(unit.format));
     hash = XXH3_64bits_withSeed(text.data(), text.size(), hash);
@@ -62,14 +62,14 @@ Error no_text(const std::vector<std::string>& inputs, std::int64_t files) {
 
 InputPlan plan_input(const InputFiles& input, std::optional<TextFormat> format, std::int64_t part_bytes,
                      const Share& share) {
-  std::vector<Unit> units;
-  for (const InputFile& file : input.files) {
+  std::vector<InputUnit> units;
+  for (const ListedFile& file : input.files) {
     add_units(file, file.bytes > part_bytes && can_be_cut(file, format), part_bytes, units);
   }
   InputPlan plan;
   FileFormat format_of_last;
   std::string last;
-  for (Unit& unit : units_of_share(units, input.bytes, share)) {
+  for (InputUnit& unit : units_of_share(units, input.bytes, share)) {
     const std::int64_t bytes = unit.end - unit.begin;
     if (plan.files == 0 || unit.path != last) {  // a file's units follow one another
       last = unit.path;

@@ -14,7 +14,7 @@ namespace octet {
 
 /// Consecutive units of the input whose tokens are written together.
 struct InputPart {
-  std::vector<Unit> units{};
+  std::vector<InputUnit> units{};
   std::int64_t bytes = 0;  ///< on the disk
 };
 

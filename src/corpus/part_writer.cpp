@@ -41,7 +41,7 @@ void PartWriter::end_unit() {
 }
 
 std::string PartWriter::place_of(const EncodedChunk& chunk, std::int64_t place) {
-  const Unit& unit = part_.units[chunk.unit];
+  const InputUnit& unit = part_.units[chunk.unit];
   switch (chunk.records) {
     case Records::text:
       return unit.path;

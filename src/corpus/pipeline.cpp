@@ -109,7 +109,7 @@ class Workers {
     bool got = false;
     std::int64_t used = 0;
     while (!got && open.next_unit < part.units.size()) {
-      const Unit& unit = part.units[open.next_unit];
+      const InputUnit& unit = part.units[open.next_unit];
       if (!open.reader) open.reader = read_unit(unit, options_.read, tokenizer_);
       chunk.unit = open.next_unit;
       got = open.reader->next(chunk);

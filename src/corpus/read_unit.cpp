@@ -6,9 +6,9 @@ namespace octet {
 namespace {
 
 /// What a longer or shorter file holds now is not what the parts before it were cut by.
-void refuse_changed(const Unit& unit) {
+void refuse_changed(const InputUnit& unit) {
   if (unit.file_bytes < 0) return;
-  const InputFile now = look_at_file(unit.path);
+  const ListedFile now = look_at_file(unit.path);
   if (now.bytes == unit.file_bytes && now.changed == unit.changed) return;
   throw usage_error("corpus", "{}: has changed while octet prepare ran: it had {} bytes, and has {}", unit.path,
                     unit.file_bytes, now.bytes);
@@ -16,7 +16,8 @@ void refuse_changed(const Unit& unit) {
 
 }  // namespace
 
-std::unique_ptr<ChunkReader> read_unit(const Unit& unit, const ReaderOptions& options, const Tokenizer& tokenizer) {
+std::unique_ptr<ChunkReader> read_unit(const InputUnit& unit, const ReaderOptions& options,
+                                       const Tokenizer& tokenizer) {
   refuse_changed(unit);
   switch (unit.format.text) {
     case TextFormat::text:

@@ -9,7 +9,7 @@ namespace {
 
 class TextReader final : public ChunkReader, private DocumentSink {
  public:
-  TextReader(const Unit& unit, const ReaderOptions& options, const Tokenizer& tokenizer)
+  TextReader(const InputUnit& unit, const ReaderOptions& options, const Tokenizer& tokenizer)
       : path_(unit.path),
         options_(options),
         tokenizer_(tokenizer),
@@ -112,7 +112,8 @@ class TextReader final : public ChunkReader, private DocumentSink {
 
 }  // namespace
 
-std::unique_ptr<ChunkReader> read_text(const Unit& unit, const ReaderOptions& options, const Tokenizer& tokenizer) {
+std::unique_ptr<ChunkReader> read_text(const InputUnit& unit, const ReaderOptions& options,
+                                       const Tokenizer& tokenizer) {
   return std::make_unique<TextReader>(unit, options, tokenizer);
 }
 

@@ -89,12 +89,13 @@ std::string event_head(double wall_time, std::int64_t step) {
   return double_field(event::wall_time, wall_time) + integer_field(event::step, step);
 }
 
-}  // namespace
-
+/// `data` in its frame.
 std::string framed(std::string_view data) {
   const std::string length = little_endian(data.size(), 8);
   return length + masked_crc(length) + std::string(data) + masked_crc(data);
 }
+
+}  // namespace
 
 std::string version_record(double wall_time) {
   return framed(double_field(event::wall_time, wall_time) + bytes_field(event::file_version, "brain.Event:2"));

@@ -18,9 +18,6 @@ std::uint32_t crc32c(std::string_view bytes);
 // below are needed, so they are written by hand and there is no dependency on protobuf
 // (tensorflow/core/util/event.proto and tensorflow/core/framework/summary.proto have the numbers).
 
-/// `data` in its frame.
-std::string framed(std::string_view data);
-
 struct Scalar {
   std::string_view tag;
   double value = 0;  ///< stored as fp32

@@ -36,7 +36,7 @@ struct BlockPass {
 /// h and h_middle are those of `a`, and the block's result is {h_middle, branch}.
 /// `in`, `branch`: [r, dim] in the storage dtype, for the r rows of this rank (BatchShape::rows). `branch` may be
 /// in.branch. Where in.branch has no data (the first block), in.residual is h itself.
-/// `weights`: the unit's, in the order of BlockSlot.
+/// `weights`: the unit's, in the order of BlockWeight.
 void block_forward(const BlockPass& pass, std::span<const Tensor> weights, const BlockResult& in, BlockActivations& a,
                    const Tensor& branch);
 

@@ -60,7 +60,7 @@ struct Backward {
   /// Scratch for this rank's rows.
   Tensor scratch_rows() const { return take(op().scratch, pass.shape.storage, pass.shape.rows(), pass.model.dim); }
 
-  static std::size_t at(BlockLinear l) { return static_cast<std::size_t>(slot_of(l)); }
+  static std::size_t at(BlockLinear l) { return static_cast<std::size_t>(index_of(l)); }
   WeightOperand weight(std::size_t i) const { return {weights[i], transposed.empty() ? Tensor{} : transposed[i]}; }
   void linear(const RowLinear& linear, BlockLinear l, LinearInput& x, const OutputGradient& dy,
               const Tensor& dx) const {
@@ -75,12 +75,12 @@ struct Backward {
                    deferred != nullptr ? gradients : gradients.subspan(at(first), dys.size()), dx);
   }
 
-  void norm(BlockSlot slot, const Tensor& dy, const Tensor& x, const float* inverse_rms, const Tensor& dh,
+  void norm(BlockWeight which, const Tensor& dy, const Tensor& x, const float* inverse_rms, const Tensor& dh,
             const OutputGradient& of, CheckedTensor checked) const {
-    const GradientTarget target = deferred == nullptr     ? gradients[slot]
-                                  : slot == slot_ffn_norm ? GradientTarget{deferred->ffn_norm, false}
-                                                          : GradientTarget{deferred->attention_norm, false};
-    rmsnorm_backward(op(), dy, {x, weights[slot], inverse_rms}, ResidualGradient::in_dh,
+    const GradientTarget target = deferred == nullptr        ? gradients[which]
+                                  : which == ffn_norm_weight ? GradientTarget{deferred->ffn_norm, false}
+                                                             : GradientTarget{deferred->attention_norm, false};
+    rmsnorm_backward(op(), dy, {x, weights[which], inverse_rms}, ResidualGradient::in_dh,
                      {dh, {.amax = of.scale.amax, .non_finite = counter(checked)}, of.float8()}, target);
   }
 };
@@ -97,7 +97,7 @@ void ffn_part(const Backward& b, BlockActivations& a, const OutputGradient& dh, 
                   d_up.produced(b.counter(checked_grad_w3)).float8_alone());
   const Tensor dx = b.scratch_rows();
   b.group(b.pass.linears.w1_w3, w1, a.x_ffn, {d_gate, d_up}, dx);
-  b.norm(slot_ffn_norm, dx, a.h_middle, a.inverse_rms_ffn, dh.dy, of_wo, checked_grad_wo);
+  b.norm(ffn_norm_weight, dx, a.h_middle, a.inverse_rms_ffn, dh.dy, of_wo, checked_grad_wo);
   b.leave(&DeferredGradients::gate, a.gate, d_gate.scale);
   b.leave(&DeferredGradients::up, a.up, d_up.scale);
   b.leave(&DeferredGradients::wo, b.copied(dh.dy, a.h_middle), of_wo.scale);
@@ -120,7 +120,7 @@ void attention_part(const Backward& b, BlockActivations& a, const OutputGradient
 
   const Tensor dx = b.scratch_rows();
   b.group(b.pass.linears.qkv, wq, a.x_attention, {d_q, d_k, d_v}, dx);
-  b.norm(slot_attention_norm, dx, a.h, a.inverse_rms_attention, dh.dy, below, checked_grad);
+  b.norm(attention_norm_weight, dx, a.h, a.inverse_rms_attention, dh.dy, below, checked_grad);
   b.leave(&DeferredGradients::q, dq, d_q.scale);
   b.leave(&DeferredGradients::k, dk, d_k.scale);
   b.leave(&DeferredGradients::v, dv, d_v.scale);
@@ -151,16 +151,16 @@ void block_backward(const BlockPass& pass, std::span<const Tensor> weights, std:
 
 void block_weight_gradients(const BlockPass& pass, std::span<const GradientTarget> gradients, BlockActivations& a,
                             const DeferredGradients& deferred) {
-  const auto at = [](BlockLinear l) { return static_cast<std::size_t>(slot_of(l)); };
+  const auto at = [](BlockLinear l) { return static_cast<std::size_t>(index_of(l)); };
   const BlockLinears& linears = pass.linears;
   linears.w2.weight_gradient(pass.op, a.x_w2, deferred.w2, gradients[at(w2)]);
   linears.w1_w3.weight_gradients(pass.op, a.x_ffn, std::array{deferred.gate, deferred.up},
                                  gradients.subspan(at(w1), 2));
-  leave_gradient(pass.op, deferred.ffn_norm, gradients[slot_ffn_norm]);
+  leave_gradient(pass.op, deferred.ffn_norm, gradients[ffn_norm_weight]);
   linears.wo.weight_gradient(pass.op, a.x_wo, deferred.wo, gradients[at(wo)]);
   linears.qkv.weight_gradients(pass.op, a.x_attention, std::array{deferred.q, deferred.k, deferred.v},
                                gradients.subspan(at(wq), 3));
-  leave_gradient(pass.op, deferred.attention_norm, gradients[slot_attention_norm]);
+  leave_gradient(pass.op, deferred.attention_norm, gradients[attention_norm_weight]);
 }
 
 }  // namespace octet

@@ -24,10 +24,10 @@ struct Forward {
   bool makes(Activation x) const { return missing.has(x); }
 
   const BlockLinears& linears() const { return pass.linears; }
-  const Tensor& weight(BlockLinear l) const { return weights[static_cast<std::size_t>(slot_of(l))]; }
+  const Tensor& weight(BlockLinear l) const { return weights[static_cast<std::size_t>(index_of(l))]; }
   /// The weights of a group of linears that begins with `first`.
   std::span<const Tensor> group_weights(BlockLinear first, std::size_t count) const {
-    return weights.subspan(static_cast<std::size_t>(slot_of(first)), count);
+    return weights.subspan(static_cast<std::size_t>(index_of(first)), count);
   }
   /// y where it is made.
   Tensor made(Activation x, const Tensor& y) const { return makes(x) ? y : Tensor{}; }
@@ -61,9 +61,9 @@ struct Forward {
     group.finish_producer_cast(op(), x, producer_transposes);
   }
   /// sum = residual + branch, x.high = its norm.
-  void norm(BlockSlot slot, const Tensor& residual, const Tensor& branch, const Tensor& sum, const LinearInput& x,
+  void norm(BlockWeight which, const Tensor& residual, const Tensor& branch, const Tensor& sum, const LinearInput& x,
             float* inverse_rms, CheckedTensor checked, const Float8Out& float8) const {
-    add_rmsnorm(op(), residual, branch, weights[static_cast<std::size_t>(slot)],
+    add_rmsnorm(op(), residual, branch, weights[static_cast<std::size_t>(which)],
                 static_cast<float>(pass.model.norm_eps), sum, {x.high, stats(checked, x), float8}, inverse_rms);
   }
   /// Turns q and k, each where it is made.
@@ -91,7 +91,7 @@ void attention_part(const Forward& f, const BlockResult& in, const Tensor& branc
   BlockActivations& a = f.a;
   if (f.makes(attention_input)) {
     f.make(linears.qkv, a.x_attention, f.missing.has_any({q, k, v}), false, [&](const Float8Out& float8) {
-      f.norm(slot_attention_norm, in.residual, in.branch, a.h, a.x_attention, a.inverse_rms_attention,
+      f.norm(attention_norm_weight, in.residual, in.branch, a.h, a.x_attention, a.inverse_rms_attention,
              checked_attention_input, float8);
     });
   }
@@ -112,7 +112,7 @@ void ffn_part(const Forward& f, const Tensor& branch) {
   BlockActivations& a = f.a;
   const auto norm = [&](const Float8Out& float8) {
     const bool add = f.makes(residual);
-    f.norm(slot_ffn_norm, add ? a.h : a.h_middle, add ? branch : Tensor{}, a.h_middle, a.x_ffn, a.inverse_rms_ffn,
+    f.norm(ffn_norm_weight, add ? a.h : a.h_middle, add ? branch : Tensor{}, a.h_middle, a.x_ffn, a.inverse_rms_ffn,
            checked_ffn_input, float8);
   };
   if (f.makes(ffn_input)) {

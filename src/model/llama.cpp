@@ -117,7 +117,7 @@ void Llama::forward_blocks(Slot& slot, WeightProvider& weights) {
     const auto w = weights.gather(unit);
     block_forward(pass(slot, layer), w, h, a, slot.branch);
     h = slot.result();
-    if (layer + 1 == stage.end_layer && !stage.has_head) leave_stream(slot, w[slot_ffn_norm]);
+    if (layer + 1 == stage.end_layer && !stage.has_head) leave_stream(slot, w[ffn_norm_weight]);
     weights.release(unit);
   }
 }

@@ -8,13 +8,13 @@
 
 namespace octet {
 
-/// The seven linears of a block, in the order of their parameters in the unit (the norms come first, see BlockSlot).
+/// The seven linears of a block, in the order of their parameters in the unit (the norms come first, see BlockWeight).
 enum BlockLinear : int { wq, wk, wv, wo, w1, w3, w2, block_linears };
 
-/// Positions in a block's unit.
-enum BlockSlot : int { slot_attention_norm, slot_ffn_norm, slot_linears };
-constexpr int slot_of(BlockLinear l) {
-  return static_cast<int>(slot_linears) + static_cast<int>(l);
+/// Positions of a block's weights, and of their gradients, in its unit.
+enum BlockWeight : int { attention_norm_weight, ffn_norm_weight, first_linear_weight };
+constexpr int index_of(BlockLinear l) {
+  return static_cast<int>(first_linear_weight) + static_cast<int>(l);
 }
 
 /// Recipes of a block's seven linears under a precision; `model` is the whole model.

@@ -4,20 +4,6 @@
 
 namespace octet {
 
-std::vector<Stage> stages_of(const LlamaSettings& s) {
-  std::vector<Stage> stages;
-  const std::vector<UnitRange> whole{{0, head_unit(s.model) + 1}};
-  for (const UnitRange& units : s.stages.empty() ? whole : s.stages) {
-    const std::int64_t first = std::max(units.begin - block_unit(0), 0);
-    const auto end = std::min<std::int64_t>(units.end - block_unit(0), s.model.layers);
-    if (first >= end) {
-      throw internal_error("model", "units {} to {} are no stage: it needs a block", units.begin, units.end - 1);
-    }
-    stages.push_back({units, first, end, RecomputePolicy::of(s.recompute, end), units.has(head_unit(s.model))});
-  }
-  return stages;
-}
-
 Tensor Slot::begin(SlotFor use, const Stage& next_stage, const BatchShape& next_shape,
                    const CachedTokens& next_cached) {
   progress = Progress::begun;

@@ -4,24 +4,12 @@
 
 #include "src/model/block.h"
 #include "src/model/llama_settings.h"
+#include "src/model/stages.h"
 
 namespace octet {
 
 /// What a slot's activations are kept for.
 enum class SlotFor { training, forward };
-
-/// The units that a pass goes through at once: those of a pipeline stage, or all.
-struct Stage {
-  UnitRange units;
-  std::int64_t first_layer, end_layer;
-  RecomputePolicy recompute;
-  bool has_head;
-
-  bool has_embedding() const { return units.has(embedding_unit); }
-  std::int64_t layers() const { return end_layer - first_layer; }
-};
-/// The stages of LlamaSettings::stages. Internal error for one without a block.
-std::vector<Stage> stages_of(const LlamaSettings& settings);
 
 /// What a model's slots have in common.
 struct SlotContext {

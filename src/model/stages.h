@@ -3,9 +3,22 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/model/parameters.h"
+#include "src/model/llama_settings.h"
 
 namespace octet {
+
+/// The units that a pass goes through at once: those of a pipeline stage, or all.
+struct Stage {
+  UnitRange units;
+  std::int64_t first_layer, end_layer;
+  RecomputePolicy recompute;
+  bool has_head;
+
+  bool has_embedding() const { return units.has(embedding_unit); }
+  std::int64_t layers() const { return end_layer - first_layer; }
+};
+/// The stages of LlamaSettings::stages. Internal error for one without a block.
+std::vector<Stage> stages_of(const LlamaSettings& settings);
 
 /// FLOPs of a token's forward and backward pass by unit, full attention. The embedding multiplies nothing.
 std::vector<double> unit_flops(const ModelConfig& model, std::int64_t seq_len);

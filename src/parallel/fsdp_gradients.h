@@ -8,9 +8,9 @@
 #include "kernels/table.h"
 #include "src/comm/communicator.h"
 #include "src/device/buffer.h"
+#include "src/parallel/fsdp_options.h"
 #include "src/parallel/gradient_layout.h"
 #include "src/parallel/gradient_sink.h"
-#include "src/parallel/parallel_config.h"
 #include "src/parallel/sharded_parameters.h"
 
 namespace octet {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "src/base/dtype.h"
-#include "src/parallel/parallel_config.h"
+#include "src/parallel/fsdp_options.h"
 #include "src/parallel/parameter.h"
 
 namespace octet {

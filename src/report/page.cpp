@@ -17,6 +17,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
+/// Points of a line of a plot; longer ones are thinned.
+constexpr std::size_t points_of_a_line = 2000;
+
 /// Six digits are more than a picture shows; null where there is no number.
 ordered_json drawn(double value) {
   return std::isfinite(value) ? ordered_json(std::stod(fmt::format("{:.6g}", value))) : nullptr;

@@ -24,9 +24,6 @@ inline constexpr std::string_view no_plot_library =
     "This build has no library for plots: install dygraphs (Debian: jobs/install-packages.sh libjs-dygraphs), then "
     "configure and build octet again.";
 
-/// Points of a line of a plot; longer ones are thinned.
-inline constexpr std::size_t points_of_a_line = 2000;
-
 /// All that the page shows, as JSON whose every "<" is escaped, so that it can stand in an HTML script.
 std::string report_data(const std::vector<RunFiles>& runs);
 

@@ -34,7 +34,7 @@ ROOMS = {
     "train": "data optim owner checkpoints",
     "evaluate": "train corpus",
     "cluster": "base",
-    "tuning": "cluster",
+    "tuning": "cluster",  # and the arithmetic of the mesh, below
     "jobs": "evaluate tuning report",
     "tests": "jobs",
 }
@@ -53,6 +53,7 @@ INTERFACES = {
     "src/parallel/weight_provider.h": "model",
     "src/parallel/gradient_sink.h": "model",
     "src/parallel/parameter.h": "model",
+    "src/comm/mesh_shape.h": "tuning",
     "kernels/cpu/gemm/gemm_input.h": "train",  # the choice of the GEMM's input type, which the run logs
 }
 # For that, these headers keep to less than their room may: what they may include.
@@ -60,6 +61,7 @@ PURE = {
     "src/parallel/weight_provider.h": "tensor ops",
     "src/parallel/gradient_sink.h": "tensor ops",
     "src/parallel/parameter.h": "tensor ops",
+    "src/comm/mesh_shape.h": "base",
 }
 # Places whose folders have an order: place -> folder -> folders that it may include, transitive too. Every file of such a
 # place stands in one of them, or beside them where "." says what those may include.

@@ -42,7 +42,7 @@ TEST(Doctor, ANetworkOfAPluginNeedsNoVerbsDevices) {
   node.without("sys/class/infiniband").without("commands/ibstat");
   ClusterProfile profile = plugin_profile();
   for (const Finding& f : examine_snapshot(node.folder().path(), &profile)) {
-    EXPECT_NE(f.state, State::bad) << f.check << ": " << f.seen;
+    EXPECT_NE(f.state, FindingState::bad) << f.check << ": " << f.seen;
   }
   EXPECT_EQ(node.check("hca.count", &profile), "not present: no device in /sys/class/infiniband\n");
   // A card of a storage network is none of those of the profile.

@@ -24,7 +24,7 @@ using test::write_bytes;
 TEST(Doctor, AGoodNodeIsAllOk) {
   const ClusterProfile profile = expected_node();
   for (const Finding& f : examine_snapshot(fixtures + "good", &profile)) {
-    EXPECT_EQ(f.state, State::ok) << f.check << ": " << f.seen;
+    EXPECT_EQ(f.state, FindingState::ok) << f.check << ": " << f.seen;
   }
 }
 
@@ -74,7 +74,7 @@ TEST(Doctor, EveryCheckSeesWhatIsWrongWithABadNode) {
   };
   for (const auto& [check, text] : expected) EXPECT_EQ(lines_of_check(findings, check), text) << check;
   for (const Finding& f : findings) {
-    const bool is_fault = f.state == State::bad || f.state == State::warning;
+    const bool is_fault = f.state == FindingState::bad || f.state == FindingState::warning;
     EXPECT_EQ(is_fault, !f.expected.empty()) << f.check;
     EXPECT_EQ(is_fault, !f.advice.empty()) << f.check;
   }
@@ -123,12 +123,13 @@ TEST(Doctor, ThereAreSocketsForAllRanksOfTheJob) {
 TEST(Doctor, WithNothingThereHardwareIsNeverOk) {
   const TempFolder empty;
   const ClusterProfile profile = expected_node();
-  for (const Finding& f : examine_snapshot(empty.path(), nullptr)) EXPECT_EQ(f.state, State::absent) << f.check;
+  for (const Finding& f : examine_snapshot(empty.path(), nullptr)) EXPECT_EQ(f.state, FindingState::absent) << f.check;
   const Findings expected = examine_snapshot(empty.path(), &profile);
   for (const char* check : {"gpu.count", "hca.count", "versions.driver", "versions.cuda", "versions.nccl"}) {
     EXPECT_TRUE(lines_of_check(expected, check).starts_with("bad: ")) << check;
   }
-  for (const Finding& f : expected) EXPECT_TRUE(f.state == State::absent || f.state == State::bad) << f.check;
+  for (const Finding& f : expected)
+    EXPECT_TRUE(f.state == FindingState::absent || f.state == FindingState::bad) << f.check;
 }
 
 TEST(Doctor, APortThatNobodyUsesIsNoFault) {
@@ -347,22 +348,22 @@ TEST(Doctor, KnownBadVersionsOfTheRepository) {
   const auto state = [&](const char* software, const char* version) {
     return judge_version(list, software, version).front().state;
   };
-  EXPECT_EQ(state("nccl", "2.28.9"), State::ok);
-  EXPECT_EQ(state("nccl", "2.28.8"), State::bad);
-  EXPECT_EQ(state("nccl", "2.28.3"), State::bad);
-  EXPECT_EQ(state("nccl", "2.27.7"), State::ok);
-  EXPECT_EQ(state("nccl", "2.17.1"), State::bad);
-  EXPECT_EQ(state("nccl", "2.20.5"), State::warning);
-  EXPECT_EQ(state("driver", "580.65.06"), State::ok);
-  EXPECT_EQ(state("driver", "579.1"), State::warning);
-  EXPECT_EQ(state("driver", "470.1"), State::bad);
+  EXPECT_EQ(state("nccl", "2.28.9"), FindingState::ok);
+  EXPECT_EQ(state("nccl", "2.28.8"), FindingState::bad);
+  EXPECT_EQ(state("nccl", "2.28.3"), FindingState::bad);
+  EXPECT_EQ(state("nccl", "2.27.7"), FindingState::ok);
+  EXPECT_EQ(state("nccl", "2.17.1"), FindingState::bad);
+  EXPECT_EQ(state("nccl", "2.20.5"), FindingState::warning);
+  EXPECT_EQ(state("driver", "580.65.06"), FindingState::ok);
+  EXPECT_EQ(state("driver", "579.1"), FindingState::warning);
+  EXPECT_EQ(state("driver", "470.1"), FindingState::bad);
 }
 
 TEST(NodeReport, JsonReadsBack) {
   const NodeReport report{.node = "n\"1",
                           .time = 1.5,
                           .versions = {{"nccl", "2.28.9"}},
-                          .findings = {{"gpu.count", State::absent, "s\xff", "e", "a"}, good("clock", "fine")}};
+                          .findings = {{"gpu.count", FindingState::absent, "s\xff", "e", "a"}, good("clock", "fine")}};
   const std::string json = to_json(report);
   EXPECT_EQ(json.find('\n'), std::string::npos);
   EXPECT_NE(json.find(R"("healthy":true)"), std::string::npos) << json;
@@ -409,7 +410,7 @@ TEST(Allocation, ANodeThatCouldNotFinishIsUnhealthy) {
   EXPECT_NE(test::error_of([&] { read_reports(folder.path()); }).find("expected files NODE.json"), std::string::npos);
   write_bytes(folder / "b.json", "");
   NodeReport a = node("a", 100, "x", "y");
-  a.findings = {{"clock", State::warning, "s", "e", "x"}};
+  a.findings = {{"clock", FindingState::warning, "s", "e", "x"}};
   write_bytes(folder / "a.json", to_json(a));
   write_bytes(folder / "log.txt", "not read");
   const auto reports = read_reports(folder.path());

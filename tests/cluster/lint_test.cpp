@@ -231,15 +231,15 @@ TEST(Lint, NamesThatThisMachineDoesNotHave) {
     const Finding f = device_finding(*table().find(c.name), c.value, devices);
     EXPECT_EQ(name_of(f.state), c.state) << c.name << '=' << c.value << ": " << f.advice;
     EXPECT_NE(f.advice.find(c.part), std::string::npos) << c.name << '=' << c.value << ": " << f.advice;
-    EXPECT_EQ(f.advice.empty(), f.state == State::ok);
+    EXPECT_EQ(f.advice.empty(), f.state == FindingState::ok);
   }
   const Findings all = lint(table(), {{"NCCL_SOCKET_IFNAME", "bond0"}}, "2.28.9", nullptr, &devices);
   ASSERT_EQ(all.size(), 1U);
-  EXPECT_EQ(all[0].state, State::bad);
+  EXPECT_EQ(all[0].state, FindingState::bad);
   const LocalDevices none{{"lo"}, {}};  // as a machine from which jobs are submitted
   const Finding unknown = device_finding(*table().find("NCCL_IB_HCA"), "mlx5", none);
   EXPECT_NE(unknown.advice.find("has no verbs device"), std::string::npos);
-  EXPECT_EQ(unknown.state, State::absent);
+  EXPECT_EQ(unknown.state, FindingState::absent);
 }
 
 TEST(Lint, ReleasesMatter) {
@@ -314,7 +314,7 @@ TEST(Lint, SocketsHaveABoundOnTheirProduct) {
     std::string out;
     for (const Finding& f :
          lint(table(), {{"NCCL_SOCKET_NTHREADS", threads}, {"NCCL_NSOCKS_PERTHREAD", each}}, "", nullptr)) {
-      if (f.state == State::warning) out += f.check + ": " + f.expected;
+      if (f.state == FindingState::warning) out += f.check + ": " + f.expected;
     }
     return out;
   };
@@ -331,8 +331,8 @@ TEST(Lint, TheProfilesOfTheRepositoryHaveNothingBad) {
     for (const char* nccl : {"2.24.3", "2.27.7", "2.28.9", "2.30.7"}) {
       for (const Finding& f : lint(table(), environment, nccl, &profile)) {
         if (f.advice.starts_with("set for NCCL before ")) continue;  // what a newer release has to be measured for
-        EXPECT_EQ(f.state, State::ok) << name << ", NCCL " << nccl << ": " << f.check << '=' << f.seen << ": "
-                                      << f.expected << ' ' << f.advice;
+        EXPECT_EQ(f.state, FindingState::ok)
+            << name << ", NCCL " << nccl << ": " << f.check << '=' << f.seen << ": " << f.expected << ' ' << f.advice;
       }
     }
   }
@@ -449,13 +449,13 @@ TEST(FileFindings, FilesThatVariablesName) {
   EXPECT_TRUE(found({{"NCCL_TOPO_FILE", "topo.xml"}}).empty());  // relative, to where the job is
   EXPECT_TRUE(found({{"NCCL_NET_PLUGIN", "none"}, {"NCCL_TUNER_PLUGIN", "libtuner.so"}}).empty());
   EXPECT_TRUE(found({{"NCCL_NET_PLUGIN", "/opt/plugins/net.so"}}).empty());
-  const std::tuple<const char*, const char*, State> lost[] = {
-      {"NCCL_TOPO_FILE", "/nowhere.xml", State::bad},
-      {"NCCL_TOPO_FILE", "", State::warning},
-      {"NCCL_TOPO_FILE", "/etc", State::bad},
-      {"NCCL_GRAPH_FILE", "/nowhere.xml", State::bad},
-      {"NCCL_TUNER_PLUGIN", "/opt/plugins/tuner.so", State::warning},
-      {"NCCL_NET_PLUGIN", "/opt/plugins/net.so,/opt/other.so", State::bad}};
+  const std::tuple<const char*, const char*, FindingState> lost[] = {
+      {"NCCL_TOPO_FILE", "/nowhere.xml", FindingState::bad},
+      {"NCCL_TOPO_FILE", "", FindingState::warning},
+      {"NCCL_TOPO_FILE", "/etc", FindingState::bad},
+      {"NCCL_GRAPH_FILE", "/nowhere.xml", FindingState::bad},
+      {"NCCL_TUNER_PLUGIN", "/opt/plugins/tuner.so", FindingState::warning},
+      {"NCCL_NET_PLUGIN", "/opt/plugins/net.so,/opt/other.so", FindingState::bad}};
   for (const auto& [name, value, state] : lost) {
     const Findings f = found({{name, value}});
     ASSERT_EQ(f.size(), 1U) << name << '=' << value;

@@ -34,21 +34,18 @@ Hosts names(const SlurmTopology& topology) {
 
 TEST(SlurmTopology, ReadsATreeFromItsTop) {
   const SlurmTopology found = parse_topology(tree);
-  EXPECT_EQ(found.kind, SlurmTopology::Kind::tree);
   EXPECT_EQ(names(found), (Hosts{"leaf0", "leaf2", "leaf1"}));
   EXPECT_EQ(found.leaves[1].hosts, (Hosts{"n5", "n6"}));
 }
 
 TEST(SlurmTopology, ReadsBlocksByTheirIndex) {
   const SlurmTopology found = parse_topology(blocks);
-  EXPECT_EQ(found.kind, SlurmTopology::Kind::block);
   EXPECT_EQ(names(found), (Hosts{"b1", "b2"}));
   EXPECT_EQ(found.leaves[0].hosts, (Hosts{"n1", "n2", "n3", "n4"}));
 }
 
 TEST(SlurmTopology, IsNoneWithoutSuchLines) {
   for (const char* text : {"", "No topology information available\n"}) {
-    EXPECT_EQ(parse_topology(text).kind, SlurmTopology::Kind::none);
     EXPECT_TRUE(parse_topology(text).leaves.empty());
   }
 }

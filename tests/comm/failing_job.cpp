@@ -14,7 +14,9 @@
 #include "src/comm/in_flight.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/mpi_runtime.h"
+#include "src/comm/operation.h"
 #include "src/comm/watchdog.h"
+#include "src/profile/scopes.h"
 
 namespace octet {
 namespace {

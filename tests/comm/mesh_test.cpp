@@ -59,6 +59,18 @@ TEST(MeshShape, CoordinatesAreRowMajorWithTpInnermost) {
   EXPECT_EQ(coordinates(shape, 47), (MeshCoordinates{1, 2, 1, 1, 1}));
 }
 
+TEST(MeshShape, GroupsAreInTheOrderOfTheirFirstRanks) {
+  const MeshShape shape{.pp = 2, .dp_replicate = 2, .tp = 2};
+  using Groups = std::vector<std::vector<int>>;
+  EXPECT_EQ(groups_of(mesh_group(GroupKind::pp), shape), (Groups{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
+  EXPECT_EQ(groups_of(mesh_group(GroupKind::stage_replica), shape), (Groups{{0, 1}, {2, 3}, {4, 5}, {6, 7}}));
+  for (const MeshGroup& kind : mesh_groups) {
+    for (const std::vector<int>& group : groups_of(kind, shape)) {
+      for (const int rank : group) EXPECT_EQ(ranks_of(kind, shape, rank), group) << kind.name;
+    }
+  }
+}
+
 /// World ranks of a group's members, in the group's order.
 std::vector<std::int32_t> members(Communicator& group, int world_rank) {
   std::vector<std::int32_t> ranks(static_cast<std::size_t>(group.size()));
@@ -93,6 +105,9 @@ TEST(Mesh, GroupsOfAllWaysToReplicate) {
     EXPECT_EQ(mesh.dp_replicate().name(), "dp_replicate");
     EXPECT_EQ(mesh.dp().name(), "dp");
     EXPECT_EQ(&mesh.losses(), &mesh.dp());
+    EXPECT_EQ(mesh.find("dp"), &mesh.dp());
+    EXPECT_EQ(mesh.find("dp_shard"), &mesh.fsdp());
+    EXPECT_EQ(mesh.find("losses"), nullptr) << "where it is called dp";
     EXPECT_EQ(&mesh.stage_replica(), &mesh.replica());
   }
 }

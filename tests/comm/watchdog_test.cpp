@@ -16,7 +16,9 @@
 #include "src/base/log.h"
 #include "src/comm/communicator.h"
 #include "src/comm/mpi/mpi_communicator.h"
+#include "src/comm/operation.h"
 #include "src/data/mapped_file.h"
+#include "src/profile/scopes.h"
 
 namespace octet {
 namespace {

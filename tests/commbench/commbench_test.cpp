@@ -345,6 +345,7 @@ TEST(Commbench, WrongCommandsAreRefused) {
   refuses("--max -8", "--max = \"-8\": expected bytes");
   refuses("--tolerance 2", "--tolerance is of the sweep of pairs");
   refuses(run_options + " --parallel.tp 3", "parallel");
+  refuses(run_options + " --parallel.pp 2", "parallel.pp = 2: what stages send each other is not measured");
 }
 
 TEST(Commbench, AFileThatCannotBeWrittenIsRefusedBeforeMeasuring) {

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "jobs/commbench/bench_options.h"
+#include "tests/support/error_of.h"
 
 namespace octet::commbench {
 namespace {
@@ -25,6 +26,14 @@ TEST(Layout, IsTheRunsOnSoManyRanks) {
   const MeshShape shape = mesh_shape(options, 4);
   EXPECT_EQ(shape.dp_shard, 2);
   EXPECT_EQ(shape.tp, 2);
+}
+
+/// Their messages are in no group of the mesh.
+TEST(Layout, OfStagesIsRefusedWithWhatToDo) {
+  const std::string refusal = test::error_of([] { of_run("--parallel.pp", "2"); });
+  EXPECT_NE(refusal.find("parallel.pp = 2: what stages send each other is not measured"), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("--parallel.pp 1"), std::string::npos) << refusal;
+  EXPECT_EQ(of_run("--parallel.pp", "1").run->config.parallel.pp, 1);
 }
 
 /// Else one GPU would be measured as it copies to itself.

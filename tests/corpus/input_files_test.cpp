@@ -22,7 +22,7 @@ class InputFilesTest : public testing::Test {
   }
   std::vector<std::string> found(const std::vector<std::string>& inputs) {
     std::vector<std::string> names;
-    for (const InputFile& file : find_input_files(inputs).files) {
+    for (const ListedFile& file : find_input_files(inputs).files) {
       names.push_back(file.path.substr(folder_.path().size() + 1));
     }
     return names;
@@ -74,7 +74,8 @@ TEST_F(InputFilesTest, LinkedFoldersThatAreInputsThemselvesAreNotWarnedOf) {
     const InputFiles found = find_input_files(given);
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
     for (const std::string& skipped : found.skipped) EXPECT_EQ(skipped, folder_ / "a/.h");
-    EXPECT_TRUE(std::ranges::any_of(found.files, [](const InputFile& file) { return file.path.ends_with("5.jsonl"); }));
+    EXPECT_TRUE(
+        std::ranges::any_of(found.files, [](const ListedFile& file) { return file.path.ends_with("5.jsonl"); }));
   }
 }
 

@@ -22,7 +22,7 @@ class PartPlan : public test::CorpusTest {
     std::string text;
     for (const InputPart& part : plan.parts) {
       text += text.empty() ? "" : " ";
-      for (const Unit& unit : part.units) text += std::filesystem::path(unit.path).stem().string();
+      for (const InputUnit& unit : part.units) text += std::filesystem::path(unit.path).stem().string();
     }
     return text;
   }

@@ -16,7 +16,7 @@ const std::string records =
     "{\"text\": \"\"}\r\n{\"text\": null}\n[]\n{\"text\": \"\\ud83d\xE2\x82\"}\n{\"text\": \"last\"}";
 
 /// The ids of all chunks.
-std::vector<std::int32_t> ids_of(const Unit& unit, std::int64_t chunk_bytes) {
+std::vector<std::int32_t> ids_of(const InputUnit& unit, std::int64_t chunk_bytes) {
   static const auto tokenizer = make_tokenizer("bytes");
   const ReaderOptions read{.split = SplitDocuments::blank_lines, .chunk_bytes = chunk_bytes, .max_document = 4096};
   ChunkEncoder encoder(*tokenizer, {.bad_utf8 = BadUtf8::replace, .max_document = 4096});
@@ -35,7 +35,7 @@ std::vector<std::int32_t> ids_of(const Unit& unit, std::int64_t chunk_bytes) {
 void read_file(const std::string& text) {
   const std::string path = put("input", text);
   const FileFormat format = format_of_file(path, {});
-  const Unit unit{path, 0, static_cast<std::int64_t>(text.size()), format};
+  const InputUnit unit{path, 0, static_cast<std::int64_t>(text.size()), format};
   if (ids_of(unit, 1 << 20) != ids_of(unit, 7)) throw std::logic_error("the size of chunks makes a difference");
 }
 

@@ -137,6 +137,13 @@ TEST_F(Submit, SettingsWithWhichTheRunWouldNotGoOnAreRefusedBeforeTheQueue) {
   const CommandResult meant =
       submit(again + " --train.steps 6 --optimizer.lr 0.5 --checkpoint.allow_changes optimizer.lr --dry-run");
   EXPECT_EQ(meant.exit_code, 0) << meant.all();
+  const std::string past =
+      again + " --train.steps 6 --checkpoint.allow_changes data.changes --data.changes '[{step: 2, weights: [3]}]'";
+  for (const char* dry : {"", " --dry-run"}) {
+    const CommandResult r = submit(past + dry);
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    expect_in("data.changes has nothing there, {step: 2, weights: [3]} now, and step 4 is done", r.err);
+  }
 }
 
 TEST_F(Submit, RefusesBeforeTheQueue) {
@@ -156,8 +163,10 @@ TEST_F(Submit, RefusesBeforeTheQueue) {
       {"run.yaml --cluster local --nodes 2 --cluster.nodes.memory_gib 1 --model 160m", "GiB of a node"},
       {"run.yaml --cluster local --nodes 2 --cluster.nodes.memry_gib 1", "nearest: nodes.memory_gib"},
       {"run.yaml --cluster local --nodes 2 --cluster.nodes.memory_gib", "is missing"},
-      {"run.yaml --cluster ibm-roce --nodes 2", "device = cpu"},
-      {"run.yaml --cluster local --nodes 2 --device cuda", "device = cuda"},
+      {"run.yaml --cluster ibm-roce --nodes 2",
+       "device = cpu: the nodes of ibm-roce have 8 GPUs, expected --device cuda"},
+      {"run.yaml --cluster local --nodes 2 --device cuda",
+       "device = cuda: the nodes of local have no GPUs, expected --device cpu"},
       {"run.yaml --cluster ibm-roce --nodes 2 --device cuda --cluster.gpus.memory_gib 3 --train.global_batch 16",
        "NCCL, estimated"},
       {"run.yaml --cluster ibm-roce --nodes 2 --device cuda --precision float8 --cluster.gpus.type A100",

@@ -1,4 +1,5 @@
-// octet submit: the first word, where it is neither a run nor the name of a subcommand.
+// octet submit: the first word, where it is neither a run nor the name of a subcommand, and words that have a former
+// name.
 #include "tests/jobs/submit_fixture.h"
 
 namespace octet::test {
@@ -18,6 +19,13 @@ TEST_F(Submit, ARunMayHaveANameLikeASubcommand) {
   const CommandResult r = submit("statu --cluster local --nodes 2 --dry-run --run.dir " + directory);
   std::filesystem::remove(workplace() / "statu");
   EXPECT_EQ(r.exit_code, 0) << r.all();
+}
+
+TEST_F(Submit, AnOptionMayHaveItsFormerName) {
+  const CommandResult r = submit_run("--parallel.reshard_after_forward always --dry-run");
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  expect_in("parallel.reshard_after_forward = always is the old name of parallel.zero = 3", r.err);
+  expect_in("\n  zero: 3\n", r.out);
 }
 
 TEST_F(Submit, TheWordHelpIsTheOption) {

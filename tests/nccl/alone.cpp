@@ -10,6 +10,7 @@
 
 #include "src/comm/in_flight.h"
 #include "src/comm/nccl/nccl_api.h"
+#include "src/comm/operation.h"
 #include "src/comm/watchdog.h"
 #include "tests/nccl/slow_device.h"
 #include "tests/nccl/stand_in_nccl.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "src/comm/watchdog.h"
+#include "src/profile/scopes.h"
 #include "tests/parallel/recording_device.h"
 #include "tests/support/forwarding_communicator.h"
 

@@ -2,7 +2,6 @@
 // that would meet a buffer which another still uses.
 #include <algorithm>
 
-#include "src/comm/watchdog.h"
 #include "src/parallel/fsdp_gradients.h"
 #include "src/parallel/fsdp_weights.h"
 #include "tests/parallel/noted_communicator.h"

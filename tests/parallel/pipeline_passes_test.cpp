@@ -35,9 +35,9 @@ void for_all_shapes(const std::function<void(const PipelineShape&)>& check) {
   }
 }
 
-std::string text(const std::vector<Pass>& passes, int chunks = 1) {
+std::string text(const std::vector<PipelinePass>& passes, int chunks = 1) {
   std::string all;
-  for (const Pass& p : passes) all += (all.empty() ? "" : ", ") + text_of(p, chunks);
+  for (const PipelinePass& p : passes) all += (all.empty() ? "" : ", ") + text_of(p, chunks);
   return all;
 }
 
@@ -75,9 +75,9 @@ TEST(PipelinePasses, ZbH1PutsWeightGradientsWhereRanksWouldWait) {
 /// The example of Megatron-LM's get_schedule_table: groups of 3 for 2 ranks, 5 micro-batches, 2 chunks.
 TEST(PipelinePasses, InterleavedGoesThroughChunksInGroups) {
   const PipelinePasses passes = make_passes({interleaved, 2, 2, 5});
-  std::vector<Pass> forwards;
+  std::vector<PipelinePass> forwards;
   std::copy_if(passes[1].begin(), passes[1].end(), std::back_inserter(forwards),
-               [](const Pass& p) { return p.kind == PassKind::forward; });
+               [](const PipelinePass& p) { return p.kind == PassKind::forward; });
   EXPECT_EQ(text(forwards, 2), "F 0.0, F 1.0, F 2.0, F 0.1, F 1.1, F 2.1, F 3.0, F 4.0, F 3.1, F 4.1");
 }
 
@@ -181,16 +181,16 @@ std::string problems(const PipelineSteps& steps) {
   return all;
 }
 
-auto place_of(std::vector<PipelineStep>& steps, PipelineStep::Kind kind, const Pass& pass) {
+auto place_of(std::vector<PipelineStep>& steps, PipelineStep::Kind kind, const PipelinePass& pass) {
   return std::find_if(steps.begin(), steps.end(),
                       [&](const PipelineStep& s) { return s.kind == kind && s.pass == pass; });
 }
 
 using Kind = PipelineStep::Kind;
 const PipelineShape three{one_f_one_b, 3, 1, 4};
-const Pass f1{PassKind::forward, 1};
-const Pass b1{PassKind::backward, 1};
-const Pass b2{PassKind::backward, 2};
+const PipelinePass f1{PassKind::forward, 1};
+const PipelinePass b1{PassKind::backward, 1};
+const PipelinePass b2{PassKind::backward, 2};
 
 TEST(PipelineCheck, FindsAPassThatIsMissing) {
   const auto steps = broken(three, [](auto& r) { r[2].erase(place_of(r[2], Kind::pass, b1)); });

@@ -1,6 +1,7 @@
 // How the algorithms of a GPU's libraries are to be chosen: what is refused before there is a GPU.
 #include <array>
 
+#include "jobs/dry_run/dry_run_text.h"
 #include "jobs/run/command_line.h"
 #include "jobs/train/answers.h"
 #include "kernels/plan_choices.h"
@@ -68,7 +69,7 @@ TEST(CudaChoices, AFileThatIsNoneOrCannotBeWrittenIsRefused) {
 TEST(CudaChoices, ADryRunRefusesWhatTheRunWould) {
   const auto refusal = [](std::vector<std::string> options) {
     options.insert(options.begin(), {"octet-train", run_8b, "--dry-run", "--ranks", "8", "--gpu", "H100"});
-    return error_of([&] { dry_run(options); });
+    return error_of([&] { dry_run(options, answer); });
   };
   expect_parts(refusal({"--cuda.deterministic", "true", "--cuda.gemm", "timed"}), {"cuda.gemm = timed"});
   expect_parts(refusal({"--cuda.deterministic", "true", "--cuda.attention", "timed"}), {"cuda.attention = timed"});

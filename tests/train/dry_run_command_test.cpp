@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "jobs/dry_run/dry_run_text.h"
 #include "jobs/train/answers.h"
 #include "kernels/cpu/gemm/gemm_input.h"
 #include "src/base/error.h"
@@ -29,7 +30,7 @@ std::string dry(const std::string& run, const std::vector<std::string>& options)
   std::vector<std::string> words{"octet-train", run, "--dry-run"};
   words.insert(words.end(), options.begin(), options.end());
   EXPECT_TRUE(asks_for_dry_run(words));
-  return dry_run(words);
+  return dry_run(words, answer);
 }
 
 std::string refusal(const std::string& run, const std::vector<std::string>& options) {
@@ -284,8 +285,8 @@ TEST(DryRunCommand, LinksBetweenNodesAreThoseOfTheRanksThatShareANode) {
 }
 
 TEST(DryRunCommand, SaysWhatItNeedsOfOtherActions) {
-  EXPECT_TRUE(says(dry_run({"octet-train", "--dry-run", "--help"}), "--ranks"));
-  EXPECT_TRUE(says(dry_run({"octet-train", run_8b, "--dry-run", "--print-config"}), "seq_len: 8192"));
+  EXPECT_TRUE(says(dry_run({"octet-train", "--dry-run", "--help"}, answer), "--ranks"));
+  EXPECT_TRUE(says(dry_run({"octet-train", run_8b, "--dry-run", "--print-config"}, answer), "seq_len: 8192"));
 }
 
 TEST(DryRunCommand, RefusesByName) {
@@ -301,6 +302,9 @@ TEST(DryRunCommand, RefusesByName) {
       says(refusal(run_8b, {"--ranks", "8", "--timeline", "t.json"}), "--timeline t.json: there is none: name a GPU"));
   EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--device", "cpu", "--gpu", "H100"}), "expected --device cuda"));
   EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--cluster", "local"}), "have no GPUs, expected --device cpu"));
+  EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--device", "cpu", "--cluster", "grand-teton"}),
+                   "have 8 GPUs, expected --device cuda"));
+  EXPECT_TRUE(says(refusal(run_8b, {"--rnaks", "8"}), "unknown option --rnaks; nearest: --ranks"));
   EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--gpu", "A100"}), "and A100 has 8.0; expected precision bf16"));
   EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--cluster", "grand-teton", "--float8.recipe", "blockwise",
                                     "--float8.all_gather", "auto", "--cluster.gpus.type", "B200"}),

@@ -8,10 +8,7 @@
 namespace octet {
 namespace {
 
-constexpr MachineRates rates{.fp8 = 400,
-                             .bf16 = 200,
-                             .fp32 = 100,
-                             .memory = 10,
+constexpr MachineRates rates{.kernels = {.fp8 = 400, .bf16 = 200, .fp32 = 100, .memory = 10},
                              .ranks_on_node = 4,
                              .in_node = 50,
                              .network = 40,

@@ -1,4 +1,4 @@
-#include "src/train/health/device_health.h"
+#include "src/train/health/health_changes.h"
 
 #include <gtest/gtest.h>
 

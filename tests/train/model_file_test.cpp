@@ -9,7 +9,6 @@
 
 #include "checkpoints/hugging_face/hugging_face.h"
 #include "src/base/options/yaml.h"
-#include "src/train/options/run_options.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_folder.h"
 

@@ -144,7 +144,7 @@ class RankOfPipeline {
   }
 
  private:
-  std::size_t find(Kind kind, const Pass& pass) const {
+  std::size_t find(Kind kind, const PipelinePass& pass) const {
     const auto found =
         std::ranges::find_if(plan_, [&](const PipelineStep& s) { return s.kind == kind && s.pass == pass; });
     return static_cast<std::size_t>(found - plan_.begin());

@@ -24,10 +24,7 @@ TEST(PipelineTimeline, WhatTheModelsStreamWaitsForBelongsToWhatItDoesNext) {
 }
 
 /// Rates at which kernels alone take time.
-constexpr MachineRates rates{.fp8 = 4e12,
-                             .bf16 = 2e12,
-                             .fp32 = 1e12,
-                             .memory = 1e12,
+constexpr MachineRates rates{.kernels = {.fp8 = 4e12, .bf16 = 2e12, .fp32 = 1e12, .memory = 1e12},
                              .ranks_on_node = 8,
                              .in_node = 1e18,
                              .network = 1e18,

@@ -13,6 +13,7 @@
 #include "src/ops/recipe.h"
 #include "src/train/options/checks.h"
 #include "src/train/options/layout.h"
+#include "src/train/options/model_file.h"
 #include "tests/support/error_of.h"
 #include "tests/support/expect_parts.h"
 

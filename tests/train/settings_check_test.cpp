@@ -88,7 +88,7 @@ TEST(Settings, ChangesOfTheDataCanBeAllowedForWhatIsToCome) {
   const RunConfig before = some_settings();
   RunConfig now = before;
   now.data.changes = {{.step = 50, .weights = {1}}};
-  EXPECT_HAS(error_of([&] { check(stored_yaml(before), now); }),
+  EXPECT_HAS(test::error_of([&] { check(stored_yaml(before), now); }),
              "--checkpoint.allow_changes data.changes, which lets only steps that are not done change; ");
 }
 

@@ -29,8 +29,17 @@ FlowNetwork shape_with(int gpus) {
   return shape;
 }
 
-Workload gather(double bytes, MeshDegrees mesh = {}) {
+Workload gather(double bytes, MeshShape mesh = {}) {
   return {.collective = Collective::all_gather, .bytes = static_cast<std::int64_t>(bytes), .mesh = mesh};
+}
+
+/// Microseconds of a ring that has its links for itself: `steps` blocks over each hop, of `block_us` each at the rate
+/// of the slowest link, and `latency_us` from node to node. With k ranks a node a block passes a node's k GPUs while k
+/// others are sent, which hides latency below (k-1) block_us; with one rank a node this is steps x (block + latency).
+double ring_us(int steps, int ranks_per_node, double block_us, double latency_us) {
+  const int nodes_passed = (steps - 1) / ranks_per_node;
+  const double of_node = std::max(ranks_per_node * block_us, block_us + latency_us);
+  return nodes_passed * of_node + (steps - nodes_passed * ranks_per_node) * block_us + latency_us;
 }
 
 double us_of(const FlowNetwork& shape, const std::vector<NodePlace>& nodes, const Workload& workload) {
@@ -79,7 +88,7 @@ TEST(Contention, RingsOfSeveralRailsAreTheirClosedForm) {
 }
 
 TEST(Contention, GroupsOfAMeshWithStages) {
-  const MeshDegrees mesh{.pp = 2, .dp_replicate = 2, .tp = 2};
+  const MeshShape mesh{.pp = 2, .dp_replicate = 2, .tp = 2};
   using Groups = std::vector<std::vector<int>>;
   EXPECT_EQ(groups_of(Dimension::pp, mesh, 8), (Groups{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
   EXPECT_EQ(groups_of(Dimension::dp_replicate, mesh, 16),
@@ -92,7 +101,7 @@ TEST(Contention, GroupsOfAMeshWithStages) {
 }
 
 TEST(Contention, MessagesBetweenStagesShareWhatIsBetweenThem) {
-  const auto messages = [](MeshDegrees mesh) {
+  const auto messages = [](MeshShape mesh) {
     return Workload{.collective = {}, .bytes = 32'000'000, .dimension = Dimension::pp, .mesh = mesh};
   };
   FlowNetwork shape = shape_with(8);

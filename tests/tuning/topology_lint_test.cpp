@@ -37,7 +37,7 @@ TEST(TopologyLint, SickDevicesAreNamedWithWhatIsExpected) {
   EXPECT_EQ(find(f, "topology.gpu_direct").seen, "gdr=\"0\": mlx5_3");
   EXPECT_EQ(find(f, "topology.card_rate").seen, "mlx5_10 200000 Mb/s");
   for (const Finding& finding : f) {
-    EXPECT_TRUE(finding.state != State::bad || !finding.advice.empty()) << finding.check;
+    EXPECT_TRUE(finding.state != FindingState::bad || !finding.advice.empty()) << finding.check;
   }
 }
 
@@ -77,12 +77,12 @@ TEST(TopologyLint, DevicesThatTheProfileHasAndTheFileLacks) {
   EXPECT_EQ(find(f, "topology.gpus").expected, "8 (dgx-h100-infiniband)");
   EXPECT_HAS(complaints(f), "topology.numa");
   EXPECT_HAS(complaints(f), "topology.locality");  // its card has no GPU nearby now
-  EXPECT_EQ(find(f, "topology.sharing").state, State::warning);
+  EXPECT_EQ(find(f, "topology.sharing").state, FindingState::warning);
 }
 
 TEST(TopologyLint, CardsThatTheProfileNamesAndTheFileLacks) {
   const Findings f = lint(topology_text("dgx-h100.xml"), "ibm-infiniband");
-  EXPECT_EQ(find(f, "topology.cards").state, State::bad);
+  EXPECT_EQ(find(f, "topology.cards").state, FindingState::bad);
   EXPECT_EQ(find(f, "topology.cards").seen, "8 network ports, without mlx5_1, mlx5_2, mlx5_7");
 }
 
@@ -92,7 +92,7 @@ TEST(TopologyLint, NamesAndNumbersThatAreThereTwice) {
             "busid 0000:1b:00.0 (line 9, line 24)");
   EXPECT_EQ(find(lint(with(text, "name=\"mlx5_3\"", "name=\"mlx5_0\"")), "topology.unique").seen,
             "net mlx5_0 (line 6, line 21)");
-  EXPECT_EQ(find(lint(with(text, "numaid=\"1\"", "numaid=\"0\"")), "topology.unique").state, State::bad);
+  EXPECT_EQ(find(lint(with(text, "numaid=\"1\"", "numaid=\"0\"")), "topology.unique").state, FindingState::bad);
 }
 
 TEST(TopologyLint, CpusAndKeepsThatNcclDoesNotKnow) {
@@ -117,13 +117,13 @@ TEST(TopologyLint, PathsBetweenDevices) {
 
 TEST(TopologyCompare, SaysWhatDiffers) {
   const NodeTopology good = topology("dgx-h100.xml"), sick = topology("dgx-h100-sick.xml");
-  EXPECT_EQ(compare(good, good).state, State::ok);
+  EXPECT_EQ(compare(good, good).state, FindingState::ok);
   const std::vector<std::string> expected = {"mlx5_3 (0000:40:00.0): gdr 1, there 0",
                                              "GPU 2 (0000:52:00.0): NVLinks 18, there 17",
                                              "GPU 5 (0000:c3:00.0): link 32.0 GT/s PCIe x16, there 16.0 GT/s PCIe x16",
                                              "mlx5_10 (0000:ce:00.0): rate 400000 Mb/s, there 200000 Mb/s"};
   EXPECT_EQ(differences(good, sick), expected);
-  EXPECT_EQ(compare(good, sick).state, State::bad);
+  EXPECT_EQ(compare(good, sick).state, FindingState::bad);
 }
 
 // Bus ids of virtual machines differ from one to the next.
@@ -192,7 +192,7 @@ TEST(Graphs, OfAHealthyNodeAreHealthy) {
   const Findings f = lint_graphs(dump, &node, &profile);
   EXPECT_EQ(complaints(f), "");
   EXPECT_EQ(find(f, "graph.ring.speed").seen, "8 channels of 48 GB/s to the cards: 384 GB/s a node");
-  EXPECT_EQ(find(f, "graph.nearest").state, State::ok);
+  EXPECT_EQ(find(f, "graph.nearest").state, FindingState::ok);
   EXPECT_EQ(complaints(lint_graphs(dump, nullptr, &profile)), "");
   EXPECT_EQ(complaints(lint_graphs(dump, nullptr, nullptr)), "");
 }
@@ -215,12 +215,12 @@ TEST(Graphs, RingsThatAlternateBetweenTwoCardsStayInTheirRails) {
     const GraphDump dump = parse_graphs(rings(cross_nic, cards), "g.xml");
     return find(lint_graphs(dump, nullptr, &profile), "graph.crossing").state;
   };
-  EXPECT_EQ(state(0, {{0, 0}, {1, 1}}), State::ok);
-  EXPECT_EQ(state(2, {{0, 1}, {1, 0}, {2, 3}, {3, 2}}), State::ok) << "exchanged on every other node";
-  EXPECT_EQ(state(2, {{0, 0}, {1, 1}}), State::ok);
-  EXPECT_EQ(state(2, {{0, 1}, {1, 0}, {2, 3}}), State::warning) << "of an odd number NCCL exchanges none";
-  EXPECT_EQ(state(2, {{0, 1}, {1, 2}}), State::warning);
-  EXPECT_EQ(state(1, {{0, 1}, {1, 0}}), State::warning) << "NCCL_CROSS_NIC=1 exchanges none";
+  EXPECT_EQ(state(0, {{0, 0}, {1, 1}}), FindingState::ok);
+  EXPECT_EQ(state(2, {{0, 1}, {1, 0}, {2, 3}, {3, 2}}), FindingState::ok) << "exchanged on every other node";
+  EXPECT_EQ(state(2, {{0, 0}, {1, 1}}), FindingState::ok);
+  EXPECT_EQ(state(2, {{0, 1}, {1, 0}, {2, 3}}), FindingState::warning) << "of an odd number NCCL exchanges none";
+  EXPECT_EQ(state(2, {{0, 1}, {1, 2}}), FindingState::warning);
+  EXPECT_EQ(state(1, {{0, 1}, {1, 0}}), FindingState::warning) << "NCCL_CROSS_NIC=1 exchanges none";
 }
 
 TEST(Graphs, OfASickNodeSayWhatIsSlow) {
@@ -232,11 +232,11 @@ TEST(Graphs, OfASickNodeSayWhatIsSlow) {
   EXPECT_EQ(find(f, "graph.ring.speed").expected, "about 384 GB/s, what the cards give together");
   EXPECT_EQ(find(f, "graph.ring.path").seen, "SYS to the cards");
   EXPECT_EQ(find(f, "graph.tree.path").seen, "PHB to the cards");
-  EXPECT_EQ(find(f, "graph.crossing").state, State::warning);
+  EXPECT_EQ(find(f, "graph.crossing").state, FindingState::warning);
   EXPECT_EQ(find(f, "graph.cards").seen, "3 cards carry rings or trees");
-  EXPECT_EQ(find(f, "graph.nvls").state, State::warning);
+  EXPECT_EQ(find(f, "graph.nvls").state, FindingState::warning);
   EXPECT_HAS(find(f, "graph.nearest").seen, "ring 0: GPU 4 and net 0 SYS");
-  EXPECT_EQ(find(lint_graphs(dump, nullptr, nullptr), "graph.nvls").state, State::absent);
+  EXPECT_EQ(find(lint_graphs(dump, nullptr, nullptr), "graph.nvls").state, FindingState::absent);
 }
 
 }  // namespace

@@ -136,7 +136,7 @@ TEST(TopologyNode, IsDiscoveredAsNcclWouldSeeIt) {
   EXPECT_EQ(switched.children[1].nets[0].mbps, 400000);
   const Findings f = lint_topology(t, nullptr);
   EXPECT_EQ(complaints(f), "");
-  EXPECT_EQ(find(f, "topology.nvlinks").state, State::absent);
+  EXPECT_EQ(find(f, "topology.nvlinks").state, FindingState::absent);
   EXPECT_EQ(find(f, "topology.nvlinks").seen, "not known without the driver");
 }
 

@@ -39,7 +39,7 @@ inline Finding find(const Findings& findings, const std::string& check) {
 inline std::string complaints(const Findings& findings) {
   std::string out;
   for (const Finding& f : findings) {
-    if (f.state == State::bad || f.state == State::warning) out += (out.empty() ? "" : " ") + f.check;
+    if (f.state == FindingState::bad || f.state == FindingState::warning) out += (out.empty() ? "" : " ") + f.check;
   }
   return out;
 }

@@ -63,7 +63,7 @@ int run_diff(const std::vector<std::string>& arguments) {
       ("checkpoint", po::value(&paths)->required(), "two checkpoints; a run stands for its newest")  //
       ("brief", po::bool_switch(&brief), "leave identical tensors out")                              //
       ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
-  if (!parse_arguments(arguments, diff_usage, described, "checkpoint", 2)) return 0;
+  if (!parse_words(arguments, diff_usage, described, "checkpoint", 2)) return 0;
   if (paths.size() != 2) throw usage_error("octet", "diff: {} checkpoint given; expected two", paths.size());
 
   OpenCheckpoint a, b;

@@ -98,7 +98,7 @@ int run_export(const std::vector<std::string>& arguments) {
        "the tokenizer's file, or a folder that has it, for a checkpoint that stands outside its run")            //
       ("average", po::value(&average)->default_value(1), "the mean of the newest so many checkpoints of a run")  //
       ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
-  if (!parse_arguments(arguments, export_usage, described, "checkpoint", 2)) return 0;
+  if (!parse_words(arguments, export_usage, described, "checkpoint", 2)) return 0;
   if (paths.size() != 2)
     throw usage_error("octet", "export: {} folder given; expected CHECKPOINT and DIR", paths.size());
   checkpoint::ExportOptions options;

@@ -17,7 +17,7 @@
 #include "src/base/replace_file.h"
 #include "src/corpus/outputs.h"
 #include "src/tokenizer/make_tokenizer.h"
-#include "src/train/options/run_options.h"
+#include "src/train/options/model_file.h"
 
 namespace octet::tool {
 namespace po = boost::program_options;
@@ -118,7 +118,7 @@ int run_import(const std::vector<std::string>& arguments) {
       ("folder", po::value(&paths)->required(), "a Hugging Face folder, and the new folder of the checkpoint")  //
       ("writers", po::value(&writers)->default_value(1), "files that the tensors are split over")               //
       ("model-file", po::value(&model_file), "also write the model's shape to this new file, for octet-train");
-  if (!parse_arguments(arguments, import_usage, described, "folder", 2)) return 0;
+  if (!parse_words(arguments, import_usage, described, "folder", 2)) return 0;
   if (paths.size() != 2)
     throw usage_error("octet", "import: {} folder given; expected DIR and CHECKPOINT", paths.size());
   check_writers(writers);

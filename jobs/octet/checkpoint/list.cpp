@@ -74,7 +74,7 @@ int run_list(const std::vector<std::string>& arguments) {
   std::string run;
   po::options_description described("options");
   described.add_options()("run", po::value(&run)->required(), "folder of a run, or its folder checkpoints");
-  if (!parse_arguments(arguments, list_usage, described, "run", 1)) return 0;
+  if (!parse_words(arguments, list_usage, described, "run", 1)) return 0;
 
   const std::string folder = checkpoints_folder(run);
   const auto directories = checkpoint::list_checkpoints(folder);

@@ -51,7 +51,7 @@ int run_prune(const std::vector<std::string>& arguments) {
       ("keep-every", po::value(&keep_every)->default_value(0), "multiples of this step stay too; 0: none")  //
       ("dry-run", po::bool_switch(&dry_run), "say what would go, and remove nothing")                       //
       ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
-  if (!parse_arguments(arguments, prune_usage, described, "run", 1)) return 0;
+  if (!parse_words(arguments, prune_usage, described, "run", 1)) return 0;
   if (keep < 1) throw usage_error("octet", "--keep is {}; expected at least 1", keep);
   if (keep_every < 0) throw usage_error("octet", "--keep-every is {}; expected at least 0", keep_every);
 

@@ -25,7 +25,7 @@ int run_reshard(const std::vector<std::string>& arguments) {
       ("checkpoint", po::value(&paths)->required(), "a checkpoint, or a run: its newest; and the new folder")  //
       ("writers", po::value(&writers)->required(), "files that the tensors are split over")                    //
       ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
-  if (!parse_arguments(arguments, reshard_usage, described, "checkpoint", 2)) return 0;
+  if (!parse_words(arguments, reshard_usage, described, "checkpoint", 2)) return 0;
   if (paths.size() != 2) throw usage_error("octet", "reshard: {} folder given; expected IN and OUT", paths.size());
   check_writers(writers);
 

@@ -58,7 +58,7 @@ int run_show(const std::vector<std::string>& arguments) {
       ("checkpoint", po::value(&path)->required(), "folder of a checkpoint, or of a run: its newest")  //
       ("config", po::bool_switch(&config),
        "print the stored configuration instead, as YAML and no more; on a terminal control characters are spelled out");
-  if (!parse_arguments(arguments, show_usage, described, "checkpoint", 1)) return 0;
+  if (!parse_words(arguments, show_usage, described, "checkpoint", 1)) return 0;
 
   OpenCheckpoint checkpoint{checkpoint_at(path), {}};
   checkpoint.manifest = checkpoint::read_manifest(checkpoint.directory);

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <ctime>
 #include <filesystem>
-#include <thread>
 
 #include "checkpoints/restore/restore.h"
 #include "checkpoints/restore/verification.h"
 #include "src/base/log.h"
 #include "src/base/progress.h"
+#include "src/base/usable_cores.h"
 #include "src/train/options/run_options.h"
 
 namespace octet::tool {
@@ -67,7 +67,7 @@ std::string checkpoint_at(const std::string& path) {
 int hashing_threads(int asked) {
   if (asked < 0) throw usage_error("octet", "--threads is {}; expected at least 0", asked);
   constexpr int most = 64;  // beyond that, it is the disk that one waits for
-  return asked > 0 ? asked : std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, most);
+  return asked > 0 ? asked : std::min(usable_cores(), most);
 }
 
 int report_damage(const OpenCheckpoint& checkpoint, int threads) {

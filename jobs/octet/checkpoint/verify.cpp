@@ -63,7 +63,7 @@ int run_verify(const std::vector<std::string>& arguments) {
   described.add_options()                                                                               //
       ("checkpoint", po::value(&paths)->required(), "folder of a checkpoint, or of a run: its newest")  //
       ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
-  if (!parse_arguments(arguments, verify_usage, described, "checkpoint", -1)) return 0;
+  if (!parse_words(arguments, verify_usage, described, "checkpoint", -1)) return 0;
   threads = hashing_threads(threads);
   int code = 0;
   for (const std::string& path : paths) code = std::max(code, verify_one(path, threads));

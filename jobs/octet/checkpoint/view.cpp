@@ -20,7 +20,7 @@ int run_view(const std::vector<std::string>& arguments) {
   po::options_description described("options");
   described.add_options()("checkpoint", po::value(&path)->required(),
                           "folder of a checkpoint, or of a run: its newest");
-  if (!parse_arguments(arguments, view_usage, described, "checkpoint", 1)) return 0;
+  if (!parse_words(arguments, view_usage, described, "checkpoint", 1)) return 0;
   const std::string directory = checkpoint_at(path);
   const bool written = checkpoint::ensure_view(directory);
   log::out("{}/{}{}", directory, checkpoint::view_name, written ? "" : " was there");

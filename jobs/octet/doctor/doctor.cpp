@@ -63,7 +63,7 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
   for (std::string& word : words) {
     if (word == "--profile" || word.starts_with("--profile=")) word.replace(2, 7, "cluster");
   }
-  const auto values = parse_arguments(words, doctor_usage, described, "", 0);
+  const auto values = parse_words(words, doctor_usage, described, "", 0);
   if (!values) return std::nullopt;
   check_overrides(o.profile, o.overrides);
   if (o.env && !o.allocation.empty()) throw usage_error("octet", "--env and --allocation exclude each other");
@@ -82,9 +82,9 @@ int exit_code(bool is_healthy) {
 }
 
 void print_summary(const Findings& findings) {
-  const auto count = [&](State s) { return std::ranges::count(findings, s, &Finding::state); };
-  log::out("{} ok, {} warning, {} bad, {} not present", count(State::ok), count(State::warning), count(State::bad),
-           count(State::absent));
+  const auto count = [&](FindingState s) { return std::ranges::count(findings, s, &Finding::state); };
+  log::out("{} ok, {} warning, {} bad, {} not present", count(FindingState::ok), count(FindingState::warning),
+           count(FindingState::bad), count(FindingState::absent));
 }
 
 std::string run_dir_of(const Options& o) {
@@ -107,7 +107,7 @@ void add_leaks(const Findings& leaks, Findings& findings) {
 /// What the files say that variables name, and those of NCCL's variables.
 void add_files(const Environment& environment, const Machine& machine, Findings& findings) {
   for (Finding& f : file_findings(environment, machine)) {
-    std::erase_if(findings, [&](const Finding& one) { return one.check == f.check && one.state == State::ok; });
+    std::erase_if(findings, [&](const Finding& one) { return one.check == f.check && one.state == FindingState::ok; });
     findings.push_back(std::move(f));
   }
   for (Finding& f : conf_file_findings(machine)) findings.push_back(std::move(f));

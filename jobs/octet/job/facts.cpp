@@ -110,7 +110,7 @@ void report_environment(const std::vector<std::string>& hosts, const std::string
     if (!text.starts_with('{')) continue;  // the node did not answer, or nobody asked it
     try {
       for (const Finding& f : parse_report(text, path).findings) {
-        if (f.state != State::ok) found[describe(f)].push_back(host);
+        if (f.state != FindingState::ok) found[describe(f)].push_back(host);
       }
     } catch (const Error& error) {  // broken off: what it would have said ends no job
       log::warning("environment of {}: no report: {}", host, error.what());

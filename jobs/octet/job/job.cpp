@@ -228,7 +228,7 @@ int run_job(const std::vector<std::string>& arguments) {
       "what", po::value<std::string>()->default_value("the job's next step"),
       "what Slurm refused, and why it was asked")("reason", po::value<std::string>()->default_value(""),
                                                   "what the script itself refuses, in place of --what");
-  const auto values = parse_arguments(arguments, job_usage, options, "when", 1);
+  const auto values = parse_words(arguments, job_usage, options, "when", 1);
   if (!values) return 0;
   const std::string when = (*values)["when"].as<std::string>();
   if (when == "before") return before(*values);

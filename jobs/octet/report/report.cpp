@@ -51,7 +51,7 @@ int run_report(const std::vector<std::string>& arguments) {
       ("output,o", po::value(&output)->default_value(output), "the page; an older one is replaced");
   const std::string text =
       std::string(report_usage) + (can_draw ? "" : std::string("\n") + std::string(no_plot_library) + "\n");
-  if (!parse_arguments(arguments, text, described, "run", -1)) return 0;
+  if (!parse_words(arguments, text, described, "run", -1)) return 0;
   check_replaceable(output);
   const std::string page = make_page(report_parts(), report_data(read_runs(paths)));
   if (!replace_file(output, page)) throw not_written("report", "--output " + output);

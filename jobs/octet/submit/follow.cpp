@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <sstream>
 
 #include "jobs/octet/commands.h"
 #include "jobs/octet/submit/program.h"
@@ -14,6 +13,7 @@
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/base/printable.h"
+#include "src/cluster/machine/text_lines.h"
 #include "src/cluster/slurm_job.h"
 
 namespace octet::submit {
@@ -25,15 +25,6 @@ namespace po = boost::program_options;
 std::string ids(const std::vector<JobRecord>& jobs) {
   std::string out;
   for (const JobRecord& job : jobs) out += (out.empty() ? "" : ",") + job.id;
-  return out;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> out;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) {
-    if (!line.empty()) out.push_back(line);
-  }
   return out;
 }
 
@@ -132,7 +123,7 @@ int run_status(const std::vector<std::string>& arguments) {
   std::string path;
   po::options_description options("options");
   options.add_options()("run", po::value(&path)->required(), "run directory");
-  if (!parse_arguments(arguments, "usage: octet submit status RUN_DIR\n", options, "run", 1)) return 0;
+  if (!parse_words(arguments, "usage: octet submit status RUN_DIR\n", options, "run", 1)) return 0;
   const SubmittedRun run = open_run(path, true);
   log::out("run      {}", run.path);
   const ExitCode answered = print_jobs(run);
@@ -146,7 +137,7 @@ int run_cancel(const std::vector<std::string>& arguments) {
   std::string path;
   po::options_description options("options");
   options.add_options()("run", po::value(&path)->required(), "run directory");
-  if (!parse_arguments(arguments, "usage: octet submit cancel RUN_DIR\n", options, "run", 1)) return 0;
+  if (!parse_words(arguments, "usage: octet submit cancel RUN_DIR\n", options, "run", 1)) return 0;
   const SubmittedRun run = open_run(path);
   const Queue queue = ask_queue(run, slurm_patience);
   if (!queue.answer.came()) throw not_cancelled(run, queue.answer);
@@ -172,7 +163,7 @@ int run_logs(const std::vector<std::string>& arguments) {
   options.add_options()("run", po::value(&path)->required(), "run directory")  //
       ("lines", po::value(&lines)->default_value(lines), "how many")           //
       ("follow", "go on printing what is added");
-  const auto values = parse_arguments(arguments, "usage: octet submit logs RUN_DIR [OPTIONS]\n", options, "run", 1);
+  const auto values = parse_words(arguments, "usage: octet submit logs RUN_DIR [OPTIONS]\n", options, "run", 1);
   if (!values) return 0;
   if (lines < 0) throw usage_error("submit", "--lines is {}; expected at least 0", lines);
   const SubmittedRun run = open_run(path);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "jobs/octet/submit/absolute_path.h"
 #include "jobs/octet/submit/job_body.h"
 #include "jobs/octet/submit/program.h"
 #include "jobs/octet/submit/run_record.h"
@@ -17,7 +18,6 @@
 #include "src/base/options/text.h"
 #include "src/base/options/yaml.h"
 #include "src/base/replace_file.h"
-#include "src/cluster/container.h"
 #include "src/cluster/environment/findings.h"
 #include "src/cluster/environment/job_environment.h"
 #include "src/metrics/status.h"
@@ -29,18 +29,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string absolute(const std::string& path) {
-  std::string out = fs::absolute(path).lexically_normal();
-  if (out.size() > 1 && out.ends_with('/')) out.pop_back();
-  return out;
-}
-
 /// The job runs somewhere else and later.
 CommandLine resolve_paths(CommandLine run) {
   RunConfig& c = run.config;
   const std::string& from = run.config_file.empty() ? c.model_name : run.config_file;
-  c.run_dir = absolute(c.run_dir.empty() ? default_run_directory(fs::path(from).stem()) : c.run_dir);
-  for (DataSource& source : c.data.train) source.path = absolute(source.path);
+  c.run_dir = absolute_path(c.run_dir.empty() ? default_run_directory(fs::path(from).stem()) : c.run_dir);
+  for (DataSource& source : c.data.train) source.path = absolute_path(source.path);
   return run;
 }
 
@@ -92,60 +86,6 @@ void set_programs(JobScript& job) {
   job.octet = program_path();
   if (job.octet.empty()) throw internal_error("submit", "/proc/self/exe does not name this program");
   job.octet_train = fs::path(job.octet).parent_path() / "octet-train";
-}
-
-std::string container_script(const std::vector<std::string>& words, const std::string& program) {
-  return fmt::format(
-      "#!/bin/bash\n# Written by octet submit: the training program in its container.\nexec {} {} \"$@\"\n",
-      command_text(words), command_text({program}));
-}
-
-/// What a run reads and writes: whole folders, since programs write beside a file before they rename.
-ContainerUse container_use(const RunConfig& c, const std::string& working_dir) {
-  ContainerUse use{.folders = {working_dir, c.run_dir}, .workdir = working_dir};
-  for (const DataSource& source : c.data.train) use.folders.push_back(fs::path(source.path).parent_path());
-  std::error_code unknown;
-  if (fs::exists(c.model_name, unknown)) use.folders.push_back(fs::path(absolute(c.model_name)).parent_path());
-  if (fs::exists(c.init.from, unknown))
-    use.folders.push_back(absolute(c.init.from));  // a run that goes on does not read it
-  for (const std::string& file : {c.nccl.tuning_file, c.cuda.gemm_plans}) {
-    if (!file.empty()) use.folders.push_back(fs::path(absolute(file)).parent_path());
-  }
-  use.folders.emplace_back("/tmp");
-  std::ranges::sort(use.folders);
-  use.folders.erase(std::unique(use.folders.begin(), use.folders.end()), use.folders.end());
-  return use;
-}
-
-/// How the job starts programs that are in a container alone.
-void set_container(Submission& out) {
-  JobScript& job = out.job;
-  const ContainerProfile& container = job.profile.container;
-  if (!job.profile.software.container.empty()) {
-    const SoftwareProfile& software = job.profile.software;
-    out.container = container_script(software.container, software.container_program);
-    job.octet_train = job.run_dir + "/octet-train.sh";
-  }
-  if (container.image.empty()) return;
-  const ContainerUse use = container_use(out.run.config, job.working_dir);
-  for (const std::string& mount : container_mounts(container, use)) {
-    if (mount_problem(mount).empty()) continue;
-    throw usage_error("submit",
-                      "{}: cannot be mounted in the container, since its name has a colon or a comma; expected another "
-                      "folder, or one above it in container.mounts",
-                      in_quotes(mount.substr(0, mount.size() / 2)));
-  }
-  const bool gpus = job.profile.gpus.per_node > 0;
-  out.container_octet = container_octet(container, use, gpus);
-  job.octet = job.run_dir + "/octet.sh";
-  job.octet_train = program_in(container, "octet-train");
-  job.container_options = pyxis_options(container, use);
-  if (container.runtime == ContainerRuntime::pyxis) {
-    job.octet_in_step = program_in(container, "octet");
-  } else {
-    out.container = container_script(apptainer_words(container, use, gpus), job.octet_train);
-    job.octet_train = job.run_dir + "/octet-train.sh";
-  }
 }
 
 /// The job's log is in the run directory, and the job's name comes from it.
@@ -204,9 +144,7 @@ JobScript job_of(const SubmitOptions& o, const ClusterProfile& profile, const st
 Submission prepare(const SubmitCommand& command, const ClusterProfile& profile, SlurmVersion slurm) {
   Submission out;
   out.run = resolve_paths(command.run);
-  if (profile.cpu.bind == CpuBind::off && !out.run.origins.contains("cpu.bind")) {
-    out.run.config.cpu.bind = CoreBinding::off;
-  }
+  if (!out.run.origins.contains("cpu.bind")) out.run.config.cpu.bind = profile.cpu.bind;
   const RunConfig& config = out.run.config;
   out.job = job_of(command.options, profile, config.run_dir);
   out.job.slurm = slurm;
@@ -223,7 +161,7 @@ Submission prepare(const SubmitCommand& command, const ClusterProfile& profile, 
     out.job.train_options = differences(*before, out.job.run_config, config);
     check_same(out.job.run_config, out.job.train_options, config);
   }
-  set_container(out);
+  out.container = set_container(out.job, config);
   out.script = render(out.job, job_body());
   return out;
 }
@@ -231,8 +169,8 @@ Submission prepare(const SubmitCommand& command, const ClusterProfile& profile, 
 std::vector<PlannedFile> Submission::files(std::int64_t chain) const {
   std::vector<PlannedFile> out;
   if (!run_yaml.empty()) out.push_back({"submitted.yaml", run_yaml});
-  if (!container.empty()) out.push_back({"octet-train.sh", container, true});
-  if (!container_octet.empty()) out.push_back({"octet.sh", container_octet, true});
+  if (!container.octet_train.empty()) out.push_back({"octet-train.sh", container.octet_train, true});
+  if (!container.octet.empty()) out.push_back({"octet.sh", container.octet, true});
   out.push_back({"cluster.yaml", to_yaml(job.profile)});
   out.push_back({"job.sh", script, true});
   out.push_back({"jobs.jsonl", "", false, fmt::format("a line more for each of {} job(s), with its number", chain)});

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "jobs/octet/submit/container_files.h"
 #include "jobs/octet/submit/submit_options.h"
 #include "src/cluster/job_script.h"
 
@@ -20,10 +21,9 @@ struct PlannedFile {
 struct Submission {
   CommandLine run;  ///< with an absolute run.dir and absolute paths of data
   JobScript job;
-  std::string script;              ///< job.sh
-  std::string run_yaml;            ///< submitted.yaml, if it is not there yet
-  std::string container;           ///< octet-train.sh, which starts the program in its container; empty: none
-  std::string container_octet;     ///< octet.sh, the same for octet
+  std::string script;    ///< job.sh
+  std::string run_yaml;  ///< submitted.yaml, if it is not there yet
+  ContainerFiles container;
   std::vector<std::string> notes;  ///< of check_submission
 
   /// What write_run_directory writes, and what sbatch's answers add to, jobs.jsonl.

@@ -6,26 +6,23 @@
 
 #include "jobs/ranks/nccl_tuner.h"
 #include "jobs/run/fit.h"
-#include "jobs/run/saved_run.h"
+#include "jobs/run/next_start.h"
 #include "src/base/log.h"
 #include "src/cluster/environment/job_environment.h"
 #include "src/cluster/machine/run_program.h"
 #include "src/cluster/slurm_job.h"
-#include "src/data/data_stages.h"
+#include "src/comm/mesh_shape.h"
 #include "src/data/passes.h"
 #include "src/data/sampler.h"
 #include "src/metrics/peak.h"
 #include "src/metrics/status.h"
 #include "src/train/options/checks.h"
-#include "src/train/options/data_check.h"
 #include "src/train/options/layout.h"
 #include "src/train/options/option_texts.h"
 #include "src/train/plan/less_memory.h"
 #include "src/train/plan/memory_plan.h"
 #include "src/train/plan/nccl_variables.h"
 #include "src/train/start/cpu_setup.h"
-#include "src/train/start/initial_weights_check.h"
-#include "src/train/start/resume.h"
 #include "src/train/start/token_ranges.h"
 #include "src/train/start/tokenizer_record.h"
 #include "src/train/step/run_settings.h"
@@ -50,13 +47,6 @@ void check_time(const SubmitOptions& o, const ClusterProfile& p, std::int64_t le
                     "a time limit of {} s: the job is told to save {} s before it, expected more (--time, or "
                     "--cluster.launcher.min_lead_seconds)",
                     limit, lead);
-}
-
-void check_device(const RunConfig& c, const ClusterProfile& p) {
-  const DeviceType expected = p.gpus.per_node > 0 ? DeviceType::cuda : DeviceType::cpu;
-  if (c.device == expected) return;
-  throw usage_error("submit", "device = {}: the nodes of {} have {} GPUs, expected --device {}", c.device, p.name,
-                    p.gpus.per_node, expected);
 }
 
 /// As each rank will ask of the GPU itself, where it is one that is known.
@@ -117,10 +107,9 @@ void check_memory(const RunConfig& c, const MeshShape& mesh, const ClusterProfil
 constexpr std::int64_t most_scanned = std::int64_t{2} << 30;
 
 /// Returns the tokenizer that made them, where they say it.
-std::optional<TokenizerIdentity> check_data(RunConfig c) {
-  const std::optional<SavedRun> saved = newest_saved(c);
-  c.data.history = saved ? data_history_after(saved->then, c, saved->step, saved->directory) : DataHistory{};
-  check_changes(c.data);
+std::optional<TokenizerIdentity> check_data(const NextStart& start) {
+  const RunConfig& c = start.config;
+  const std::vector<std::string> changes = mixture_texts(start);
   const Sampler sampler(c.data.train, sampler_config(c));
   const DataIdentity identity = identify_data(sampler);
   check_token_ranges(sampler, c.run_dir, most_scanned);
@@ -129,17 +118,15 @@ std::optional<TokenizerIdentity> check_data(RunConfig c) {
   for (const SourcePasses& source : passes_after(sampler, c.train.steps)) {
     log::info("data: {:.2f} passes over {}", source.passes(), source.path);
   }
-  for (const std::string& text : stage_texts(c.data)) log::info("data: {}", text);
+  for (const std::string& text : changes) log::info("data: {}", text);
   for (const std::string& text : too_many_passes(sampler, c.train.steps, c.data.max_passes)) log::warning("{}", text);
   for (const std::string& text : without_effect(sampler, c.train.steps)) log::warning("{}", text);
   return identity.tokenizer;
 }
 
-/// Those of a run that is new.
-void check_weights(const RunConfig& c, const std::optional<TokenizerIdentity>& data) {
-  if (c.init.from.empty() || newest_saved(c)) return;
-  check_initial_weights(c, data);
-  log::info("initial weights: those of {}", c.init.from);
+void check_weights(const NextStart& start, const std::optional<TokenizerIdentity>& data) {
+  const std::string text = initial_weights_text(start, data);
+  if (!text.empty()) log::info("{}", text);
 }
 
 /// As each rank will read it.
@@ -215,7 +202,7 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
   const RunConfig& config = run.config;
   check_nodes(options, profile);
   check_time(options, profile, job.lead_seconds);
-  check_device(config, profile);
+  check_cluster_device(config, profile);
   check_gpu_type(run, profile);
   check_resuming(config, options);
   check_not_finished(config);
@@ -229,7 +216,7 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
         mesh.tp, profile.ranks_per_node());
   }
   log::info("layout: {} nodes x {} ranks = {}", options.nodes, profile.ranks_per_node(), layout_text(mesh));
-  newest_saved(resolved);  // refuses settings with which the job would refuse to go on, when its turn comes
+  const NextStart start = next_start(resolved);
   check_memory(resolved, mesh, profile);
   check_tuner_environment(config.nccl, value_in_job(profile, job.environment, "OCTET_TUNING_FILE"),
                           value_in_job(profile, job.environment, "NCCL_TUNER_PLUGIN"));
@@ -237,8 +224,8 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
   check_where_it_is(options.dry_run, "program", notes,
                     [&] { check_program(config, profile, job.octet_train, options.dry_run, notes); });
   std::optional<TokenizerIdentity> tokenizer;
-  check_where_it_is(options.dry_run, "data", notes, [&] { tokenizer = check_data(resolved); });
-  check_where_it_is(options.dry_run, "init.from", notes, [&] { check_weights(resolved, tokenizer); });
+  check_where_it_is(options.dry_run, "data", notes, [&] { tokenizer = check_data(start); });
+  check_where_it_is(options.dry_run, "init.from", notes, [&] { check_weights(start, tokenizer); });
   check_where_it_is(options.dry_run, "cuda.gemm_plans", notes, [&] { check_plan_file(resolved, run.origins); });
   check_where_it_is(options.dry_run, "nccl.tuning_file", notes, [&] { check_tuning_file(resolved, profile); });
   const FileSystem* files = profile.file_system_of(config.run_dir);

@@ -8,11 +8,12 @@
 #include <filesystem>
 
 #include "jobs/octet/submit/run_record.h"
+#include "jobs/octet/submit/which_run.h"
+#include "jobs/run/distribute.h"
 #include "src/base/log.h"
 #include "src/base/options/arguments.h"
 #include "src/base/options/document.h"
 #include "src/base/options/text.h"
-#include "src/base/options/yaml.h"
 #include "src/cluster/host_list.h"
 #include "src/train/options/run_options.h"
 
@@ -71,85 +72,6 @@ void declare(Schema& schema, SubmitOptions& o) {
       .help("Write the script for this release of Slurm, such as 24.05; default: what sbatch says.");
 }
 
-/// The words of a command line by whom they are for.
-struct Words {
-  std::vector<const char*> own = {"octet submit"}, run = {"octet submit"};
-  std::size_t file = 0;  ///< which one of `run` is no option and no value of one; 0: none
-};
-
-Error unknown_option(const std::string& word, const std::string& name, const std::vector<std::string>& own,
-                     const std::vector<std::string>& run) {
-  std::vector<std::string> known = own;
-  known.insert(known.end(), flags.begin(), flags.end());
-  known.insert(known.end(), run.begin(), run.end());
-  return usage_error("config",
-                     "command line: unknown option {}{} (octet submit --help and octet-train --help list all)", word,
-                     nearest_hint(name, known, "--"));
-}
-
-Words distribute(const Schema& own, const Schema& run, const std::vector<std::string>& arguments) {
-  const std::vector<std::string> names = own.names(), run_names = run.names();
-  Words out;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& word = arguments[i];
-    const bool is_option = word.starts_with("--");
-    const std::size_t equals = word.find('=');
-    const std::string name = is_option ? word.substr(2, equals == std::string::npos ? equals : equals - 2) : "";
-    const bool is_flag = std::ranges::find(flags, name) != flags.end();
-    const bool takes_next = is_option && !is_flag && equals == std::string::npos && i + 1 < arguments.size() &&
-                            !arguments[i + 1].starts_with("--");
-    const bool is_own = is_flag || std::ranges::find(names, name) != names.end();
-    if (is_option && !is_own && std::ranges::find(run_names, name) == run_names.end()) {
-      throw unknown_option(word, name, names, run_names);
-    }
-    auto& words = is_own ? out.own : out.run;
-    if (!is_option) out.file = words.size();
-    words.push_back(word.c_str());
-    if (takes_next) words.push_back(arguments[++i].c_str());
-  }
-  return out;
-}
-
-bool is_folder(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::is_directory(path, error);
-}
-
-/// A run directory stands for the file that its first submission left there.
-std::string run_file(const std::string& word) {
-  std::error_code error;
-  if (!is_folder(word)) return word;
-  std::string file = word + "/submitted.yaml";
-  if (std::filesystem::is_regular_file(file, error)) return file;
-  throw usage_error(
-      "submit",
-      "{}: is a folder without submitted.yaml, expected a run's YAML file or the directory of a run that was submitted",
-      word);
-}
-
-/// Trains in the run directory that was given, also where it has been renamed or copied since its submitted.yaml was
-/// written: the path in there leads nowhere now, or to another run.
-void stay_in(const std::string& given, CommandLine& run) {
-  std::string& named = run.config.run_dir;
-  std::error_code error;
-  if (std::filesystem::equivalent(named, given, error)) return;
-  log::warning("{}: its submitted.yaml says run.dir = {}, so it was renamed or copied; the run goes on where it is now",
-               given, in_quotes(named));
-  named = given;
-}
-
-/// A submitted.yaml that is named itself decides where its run is, as every YAML file does; a user who has renamed or
-/// copied the directory around it may want something else.
-void say_where_it_leads(const std::string& file, const CommandLine& run) {
-  const std::filesystem::path path(file);
-  std::error_code error;
-  if (path.filename() != "submitted.yaml") return;
-  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
-  if (std::filesystem::equivalent(run.config.run_dir, folder, error)) return;
-  log::warning("{}: says run.dir = {}, where this run trains; to go on in {}, name that directory in place of the file",
-               file, in_quotes(run.config.run_dir), in_quotes(folder));
-}
-
 /// What stands for a key of the profile, beside --cluster.KEY of the same.
 void add_overrides(const SubmitOptions& o, ProfileOverrides& overrides) {
   const std::array<std::pair<std::string, const std::string*>, 7> pairs{{{"account", &o.account},
@@ -172,9 +94,7 @@ void add_overrides(const SubmitOptions& o, ProfileOverrides& overrides) {
 
 /// The directory of a run that was submitted says on which cluster and how many nodes, where the command does not: as
 /// its last job had them.
-void take_from_last_job(const std::string& run_dir, const Arguments& given, SubmitOptions& o) {
-  const bool says_spares =
-      std::ranges::count(given.overrides, "spares", &std::pair<std::string, std::string>::first) > 0;
+void take_from_last_job(const std::string& run_dir, bool says_spares, SubmitOptions& o) {
   const bool says_nodes = o.nodes > 0;
   if (!o.cluster.empty() && says_nodes) return;
   const std::vector<JobRecord> jobs = recorded_jobs(run_dir);
@@ -209,15 +129,14 @@ void check(const SubmitOptions& o) {
 SubmitCommand parse_submit(const std::vector<std::string>& given) {
   SubmitCommand out;
   std::vector<std::string> arguments = with_long_names(given);
+  arguments.insert(arguments.begin(), "octet submit");
   out.profile_overrides = take_profile_overrides(arguments);
   Schema schema;
   declare(schema, out.options);
-  RunConfig ignored;
-  Schema run;
-  declare_options(run, ignored);
-  Words words = distribute(schema, run, arguments);
+  WordsByOwner words = distribute(
+      arguments, {.schema = schema, .flags = flags, .help = "octet submit --help and octet-train --help list all"});
   const Arguments own = parse_arguments(schema, flags, static_cast<int>(words.own.size()), words.own.data());
-  for (const auto& [name, value] : own.overrides) read_argument(*schema.find(name), value);
+  apply(own, schema);
   out.options.dry_run = own.has("dry-run");
   out.options.hold = own.has("hold");
   add_overrides(out.options, out.profile_overrides);
@@ -231,20 +150,18 @@ SubmitCommand parse_submit(const std::vector<std::string>& given) {
     out.action = SubmitCommand::Action::print_environment;
   if (out.action != SubmitCommand::Action::submit) return out;
 
+  RunConfig ignored;
+  Schema run;
+  declare_options(run, ignored);
   const Arguments asked = parse_arguments(run, {}, static_cast<int>(words.run.size()), words.run.data());
-  if (is_folder(asked.file)) take_from_last_job(asked.file, own, out.options);
+  if (names_directory(asked.file)) take_from_last_job(asked.file, schema.find("spares")->is_set(), out.options);
   check(out.options);
   const std::string resolved = run_file(asked.file);
-  if (!asked.file.empty()) words.run[words.file] = resolved.c_str();
+  if (words.file > 0) words.run[words.file] = resolved.c_str();
   out.run = parse_command_line(static_cast<int>(words.run.size()), words.run.data());
   const bool says_where =
       std::ranges::count(asked.overrides, "run.dir", &std::pair<std::string, std::string>::first) > 0;
-  if (says_where) return out;
-  if (is_folder(asked.file)) {
-    stay_in(asked.file, out.run);
-  } else {
-    say_where_it_leads(asked.file, out.run);
-  }
+  if (!says_where) settle_directory(asked.file, out.run);
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <sstream>
 
+#include "jobs/octet/submit/absolute_path.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/options/yaml.h"
@@ -81,8 +82,7 @@ std::string submitted_directory(const std::string& run_dir) {
 }
 
 SubmittedRun open_run(const std::string& path, bool by_hand) {
-  SubmittedRun run{.path = fs::absolute(path).lexically_normal(), .jobs = {}};
-  if (run.path.ends_with('/')) run.path.pop_back();
+  SubmittedRun run{.path = absolute_path(path), .jobs = {}};
   sort_jobs(run);
   std::error_code unknown;
   if (!run.jobs.empty() || run.is_copy() || (by_hand && fs::exists(run.path + "/status.json", unknown))) return run;

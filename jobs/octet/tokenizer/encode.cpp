@@ -76,7 +76,7 @@ int run_encode(const std::vector<std::string>& arguments) {
       ("text", po::value(&text), "the text itself, instead of a FILE")                              //
       ("pieces", po::bool_switch(&pieces), "a line for each id, with the text that it stands for")  //
       ("control-tokens", po::bool_switch(&options.control_tokens), "text that spells a control token is that token");
-  const auto values = parse_arguments(arguments, encode_usage, described, "tokenizer", 2);
+  const auto values = parse_words(arguments, encode_usage, described, "tokenizer", 2);
   if (!values) return 0;
   std::string name = "--text";
   if (!values->contains("text")) {
@@ -102,7 +102,7 @@ int run_decode(const std::vector<std::string>& arguments) {
   std::vector<std::string> words;
   po::options_description described("options");
   described.add_options()("tokenizer", po::value(&words)->required(), tokenizer_help.data());
-  if (!parse_arguments(arguments, decode_usage, described, "tokenizer", -1)) return 0;
+  if (!parse_words(arguments, decode_usage, described, "tokenizer", -1)) return 0;
   const auto tokenizer = make_tokenizer(words[0], {});
   const std::string ids =
       words.size() > 1 ? fmt::format("{}", fmt::join(words.begin() + 1, words.end(), " ")) : read_input("-");

@@ -35,7 +35,7 @@ int run_info(const std::vector<std::string>& arguments) {
   std::string name;
   po::options_description described("options");
   described.add_options()("tokenizer", po::value(&name)->required(), tokenizer_help.data());
-  if (!parse_arguments(arguments, info_usage, described, "tokenizer", 1)) return 0;
+  if (!parse_words(arguments, info_usage, described, "tokenizer", 1)) return 0;
   const auto tokenizer = make_tokenizer(name, {});
   const TokenizerInfo& info = tokenizer->info();
   log::out("kind         {}", info.kind);

@@ -68,7 +68,7 @@ bool read_options(const std::vector<std::string>& arguments, TrainOptions& optio
        "a longer record, or a longer text without a place to cut it, is refused")                                   //
       ("workers", po::value(&options.input.workers)->default_value(0), "threads that count; 0: one for each core")  //
       ("overwrite", po::bool_switch(&options.overwrite), "replace a file that exists");
-  if (!parse_arguments(arguments, train_usage, described, "input", -1)) return false;
+  if (!parse_words(arguments, train_usage, described, "input", -1)) return false;
   if (options.input.workers < 0 || options.input.workers > 4096) {
     throw usage_error("octet", "--workers is {}; expected 0 to 4096", options.input.workers);
   }

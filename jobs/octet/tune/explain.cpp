@@ -140,7 +140,7 @@ int run_explain(const std::vector<std::string>& arguments) {
   Options o;
   std::vector<std::string> words = arguments;
   o.overrides = take_profile_overrides(words);
-  if (!parse_arguments(words, explain_usage, describe(o), "", 0)) return 0;
+  if (!parse_words(words, explain_usage, describe(o), "", 0)) return 0;
   check_overrides(o.cluster, o.overrides);
   std::optional<TuningFile> tuning;
   if (!o.tuning_file.empty()) tuning = read_tuning_file(o.tuning_file);

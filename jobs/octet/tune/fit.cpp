@@ -91,7 +91,7 @@ int run_fit(const std::vector<std::string>& arguments) {
   Options o;
   std::vector<std::string> words = arguments;
   o.overrides = take_profile_overrides(words);
-  if (!parse_arguments(words, fit_usage, describe(o), "files", -1)) return 0;
+  if (!parse_words(words, fit_usage, describe(o), "files", -1)) return 0;
   check_output(o);
   const ClusterProfile profile = read_profile(o.cluster, o.overrides);
   ClusterFit fit = fit_cluster(read_all(o), profile, o.nccl);

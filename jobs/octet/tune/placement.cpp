@@ -81,7 +81,7 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
       ("json", po::bool_switch(&o.json), "one JSON object");
   std::vector<std::string> words = arguments;
   o.overrides = take_profile_overrides(words);
-  const auto values = parse_arguments(words, placement_usage, described, "", 0);
+  const auto values = parse_words(words, placement_usage, described, "", 0);
   if (!values) return std::nullopt;
   if (o.cluster.empty()) throw usage_error("octet", "which cluster? --cluster NAME (octet tune placement --help)");
   if (o.size.empty()) throw usage_error("octet", "how much? --size 256M");

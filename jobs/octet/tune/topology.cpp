@@ -81,7 +81,7 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
       ("quiet", po::bool_switch(&o.quiet), "findings alone, and of those what is not ok");
   std::vector<std::string> words = arguments;
   o.overrides = take_profile_overrides(words);
-  const auto values = parse_arguments(words, topology_usage, described, "file", 1);
+  const auto values = parse_words(words, topology_usage, described, "file", 1);
   if (!values) return std::nullopt;
   check(o, *values);
   check_overrides(o.cluster, o.overrides);
@@ -128,11 +128,13 @@ int print(const Options& o, const std::string& name, Findings findings) {
     log::out("{}", to_json(NodeReport{.node = name, .time = 0, .versions = {}, .findings = findings}));
     return code;
   }
-  const auto count = [&](State s) { return std::ranges::count(findings, s, &Finding::state); };
-  const std::string summary = fmt::format("{} ok, {} warning, {} bad, {} not present", count(State::ok),
-                                          count(State::warning), count(State::bad), count(State::absent));
+  const auto count = [&](FindingState s) { return std::ranges::count(findings, s, &Finding::state); };
+  const std::string summary =
+      fmt::format("{} ok, {} warning, {} bad, {} not present", count(FindingState::ok), count(FindingState::warning),
+                  count(FindingState::bad), count(FindingState::absent));
   if (o.quiet)
-    std::erase_if(findings, [](const Finding& f) { return f.state == State::ok || f.state == State::absent; });
+    std::erase_if(findings,
+                  [](const Finding& f) { return f.state == FindingState::ok || f.state == FindingState::absent; });
   log::write_out(to_text(findings));
   log::out("{}", summary);
   return code;

@@ -37,7 +37,7 @@ Finding compare(const std::vector<NodeReport>& reports, const std::string& name)
   for (const auto& [value, nodes] : nodes_of) {
     if (value != most) others.push_back(fmt::format("{} on {}", value, joined(nodes)));
   }
-  return {check, name == "nccl" ? State::bad : State::warning, joined(others, "; "),
+  return {check, name == "nccl" ? FindingState::bad : FindingState::warning, joined(others, "; "),
           fmt::format("{}, as on {} of {} nodes", most, nodes_of[most].size(), reports.size()),
           "leave these nodes out, or have them installed like the others"};
 }
@@ -47,13 +47,13 @@ Finding compare_clocks(std::vector<NodeReport> reports) {
   const double spread = reports.back().time - reports.front().time;
   const std::string seen = fmt::format("{:.1f} s between {} and {}", spread, reports.front().node, reports.back().node);
   if (spread <= warn_seconds) return good("clock.skew", seen);
-  return {"clock.skew", spread > bad_seconds ? State::bad : State::warning, seen,
+  return {"clock.skew", spread > bad_seconds ? FindingState::bad : FindingState::warning, seen,
           fmt::format("at most {} s, where all nodes were looked at by one srun", warn_seconds),
           "start chronyd on these nodes; munge refuses a clock that is minutes off"};
 }
 
 Finding damaged(const std::string& why) {
-  return {"doctor", State::bad, why, "a report", "the node did not finish: look at it first"};
+  return {"doctor", FindingState::bad, why, "a report", "the node did not finish: look at it first"};
 }
 
 NodeReport read_report(const fs::path& file) {
@@ -69,7 +69,7 @@ NodeReport read_report(const fs::path& file) {
 Findings compare_nodes(const std::vector<NodeReport>& reports, std::size_t expected_nodes) {
   Findings out;
   if (reports.size() < expected_nodes) {
-    out.push_back({"nodes", State::bad, fmt::format("{} reported", reports.size()),
+    out.push_back({"nodes", FindingState::bad, fmt::format("{} reported", reports.size()),
                    fmt::format("{} nodes of the job", expected_nodes), "look at those that are not in the table"});
   }
   std::vector<NodeReport> whole = reports;
@@ -92,8 +92,8 @@ std::string node_table(std::vector<NodeReport> reports) {
   for (const NodeReport& r : reports) {
     std::set<std::string> faults, doubts;
     for (const Finding& f : r.findings) {
-      if (f.state == State::bad) faults.insert(f.check);
-      if (f.state == State::warning) doubts.insert(f.check);
+      if (f.state == FindingState::bad) faults.insert(f.check);
+      if (f.state == FindingState::warning) doubts.insert(f.check);
     }
     out += fmt::format("{:<{}}  {}", r.node, width, faults.empty() ? "healthy" : "unhealthy");
     if (!faults.empty()) out += fmt::format("  bad: {}", joined({faults.begin(), faults.end()}));

@@ -21,9 +21,10 @@ Finding from_chrony(const std::string& text) {
   double seconds = 0;
   std::from_chars(offset.data(), offset.data() + offset.size(), seconds);
   if (leap == "Not synchronised")
-    return {"clock", State::warning, "chronyd has no time server", "a time server", advice};
+    return {"clock", FindingState::warning, "chronyd has no time server", "a time server", advice};
   if (std::abs(seconds) > most_seconds) {
-    return {"clock", State::warning, offset, fmt::format("at most {} s from the time server", most_seconds), advice};
+    return {"clock", FindingState::warning, offset, fmt::format("at most {} s from the time server", most_seconds),
+            advice};
   }
   return good("clock", offset);
 }
@@ -40,7 +41,7 @@ Findings check_clock(const Examination& e) {
                     "", "")};
   }
   if (trimmed(systemd.out) == "yes") return {good("clock", "kept by a time server")};
-  return {{"clock", State::warning, "not kept by a time server", "a time server", advice}};
+  return {{"clock", FindingState::warning, "not kept by a time server", "a time server", advice}};
 }
 
 }  // namespace octet

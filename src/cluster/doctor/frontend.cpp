@@ -52,7 +52,7 @@ Finding check_named(const Examination& e, const std::vector<std::string>& presen
     unusable.push_back(state.empty() ? fmt::format("no {}", name) : fmt::format("{} is {}", name, state));
   }
   if (unusable.empty()) return good(check, joined(names));
-  return {check, unusable.size() == names.size() ? State::bad : State::warning,
+  return {check, unusable.size() == names.size() ? FindingState::bad : FindingState::warning,
           fmt::format("{}; this node has {}", joined(unusable), joined(present)),
           fmt::format("{} up, as {} says (nics.frontend)", joined(names), e.profile->name),
           "name the node's interface of the ordinary network in nics.frontend (ip link): without one NCCL or MPI does "
@@ -67,7 +67,7 @@ Finding check_bridges(const Examination& e, const std::vector<std::string>& pres
     if (is_bridge && is_up(state_of(e.machine, name))) bridges.push_back(name);
   }
   if (bridges.empty()) return good(check, "not named, and no bridge is up");
-  return {check, State::warning, fmt::format("bridges are up: {}", joined(bridges)),
+  return {check, FindingState::warning, fmt::format("bridges are up: {}", joined(bridges)),
           "the interface of the ordinary network in nics.frontend",
           "name it there (ip link): MPI may look for other nodes over a bridge, which reaches none"};
 }

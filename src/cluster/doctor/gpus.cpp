@@ -19,8 +19,8 @@ Rows rows_of(const Examination& e, const std::string& check, const std::string& 
   const ProgramResult result = ask(e.machine, name, query);
   Rows rows = csv_rows(result.out, columns);
   if (!result.succeeded() || rows.empty()) {
-    out.push_back(
-        {check, State::absent, result.succeeded() ? "nvidia-smi knows nothing" : result.failure("nvidia-smi"), "", ""});
+    out.push_back({check, FindingState::absent,
+                   result.succeeded() ? "nvidia-smi knows nothing" : result.failure("nvidia-smi"), "", ""});
     return {};
   }
   return rows;
@@ -35,8 +35,8 @@ bool is_count(const std::string& value) {
 }
 
 /// One finding of a list of what is wrong with single GPUs.
-Finding judge(const std::string& check, const std::vector<std::string>& faults, State state, const std::string& fine,
-              const std::string& expected, const std::string& advice) {
+Finding judge(const std::string& check, const std::vector<std::string>& faults, FindingState state,
+              const std::string& fine, const std::string& expected, const std::string& advice) {
   if (faults.empty()) return good(check, fine);
   return {check, state, joined(faults, "; "), expected, advice};
 }
@@ -46,12 +46,12 @@ Finding count(const Examination& e, const Rows& gpus) {
   const std::size_t expected = e.expects_gpus() ? static_cast<std::size_t>(e.profile->gpus.per_node) : on_bus;
   const std::string seen = fmt::format("{} ({})", gpus.size(), gpus[0][1]);
   if (gpus.size() < expected && e.expects_gpus()) {
-    return {"gpu.count", State::bad, seen, fmt::format("{}, as {} says", expected, e.profile->name),
+    return {"gpu.count", FindingState::bad, seen, fmt::format("{}, as {} says", expected, e.profile->name),
             "look for a GPU that fell off the bus (dmesg, Xid 79) and reboot the node; in a job, ask Slurm for all of "
             "them"};
   }
   if (gpus.size() < expected) {
-    return {"gpu.count", State::warning, seen, fmt::format("{}, as the driver has them", expected),
+    return {"gpu.count", FindingState::warning, seen, fmt::format("{}, as the driver has them", expected),
             "in a job that asked for fewer this is right; else a GPU does not answer: reboot the node"};
   }
   return good("gpu.count", seen);
@@ -67,12 +67,12 @@ void check_ecc(const Examination& e, Findings& out) {
     if (row[1] != "Enabled") off.push_back(fmt::format("GPU {}: {}", row[0], row[1]));
   }
   if (errors.empty() && !off.empty()) {
-    out.push_back({"gpu.ecc", State::warning, "ECC is not on: " + joined(off), "Enabled on all",
+    out.push_back({"gpu.ecc", FindingState::warning, "ECC is not on: " + joined(off), "Enabled on all",
                    "nvidia-smi -e 1 and a reset of the GPUs; without it a flipped bit changes the training unseen"});
     return;
   }
   out.push_back(
-      judge("gpu.ecc", errors, State::bad, "on, no uncorrected error since the driver was loaded",
+      judge("gpu.ecc", errors, FindingState::bad, "on, no uncorrected error since the driver was loaded",
             "none since the driver was loaded",
             "leave the node out, reset the GPU (nvidia-smi -r) and run DCGM's diagnostics (dcgmi diag -r 2)"));
 }
@@ -89,11 +89,11 @@ void check_rows(const Examination& e, Findings& out) {
     if (is_yes(row[3])) failed.push_back(row[0] + ": a row could not be remapped");
   }
   if (!failed.empty()) {
-    out.push_back({"gpu.remapped_rows", State::bad, joined(failed, "; "), "no failure",
+    out.push_back({"gpu.remapped_rows", FindingState::bad, joined(failed, "; "), "no failure",
                    "leave the node out and have the GPU replaced"});
     return;
   }
-  out.push_back(judge("gpu.remapped_rows", pending, State::bad, "none pending, none failed", "none pending",
+  out.push_back(judge("gpu.remapped_rows", pending, FindingState::bad, "none pending, none failed", "none pending",
                       "reset the GPU (nvidia-smi -r) before it is used again"));
 }
 
@@ -111,12 +111,12 @@ void check_clocks(const Examination& e, Findings& out) {
     if (is_yes(row[3])) soft.push_back(fmt::format("GPU {}: thermal slowdown by software", row[0]));
   }
   if (!hard.empty()) {
-    out.push_back({"gpu.clocks", State::bad, joined(hard, "; "), "no slowdown",
+    out.push_back({"gpu.clocks", FindingState::bad, joined(hard, "; "), "no slowdown",
                    "one slow GPU slows all: leave the node out, check its cooling and power supplies"});
     return;
   }
   out.push_back(
-      judge("gpu.clocks", soft, State::warning, "not slowed down", "no slowdown", "check the node's cooling"));
+      judge("gpu.clocks", soft, FindingState::warning, "not slowed down", "no slowdown", "check the node's cooling"));
 }
 
 /// False where there is nothing to tell: the GPU is behind no switch, or older than Hopper. Of one that is lost
@@ -141,11 +141,11 @@ void check_registration(const Examination& e, Findings& out) {
     if (told != (is_through ? "Success" : "Completed")) faults.push_back(fmt::format("GPU {}: {}", row[0], told));
   }
   if (known == 0) {
-    out.push_back({"gpu.fabric", State::absent,
+    out.push_back({"gpu.fabric", FindingState::absent,
                    "nvidia-smi tells of no registration (no NVSwitches, or GPUs before Hopper)", "", ""});
     return;
   }
-  out.push_back(judge("gpu.fabric", faults, State::bad, fmt::format("{} registered with the switches", known),
+  out.push_back(judge("gpu.fabric", faults, FindingState::bad, fmt::format("{} registered with the switches", known),
                       "Completed and Success on all",
                       "leave the node out; CUDA does not start before nvidia-fabricmanager, of the driver's own "
                       "version, has registered the GPU: systemctl status nvidia-fabricmanager, restart it, or reboot"));
@@ -170,12 +170,13 @@ Finding judge_memory(const Examination& e, const Rows& gpus) {
     if (used > most_taken) taken.push_back(fmt::format("GPU {}: {:.1f} of {:.1f} GiB are taken", row[0], used, all));
   }
   if (!small.empty()) {
-    return {"gpu.memory", State::bad, joined(small, "; "), fmt::format("{} GiB, as {} says", expected, e.profile->name),
+    return {"gpu.memory", FindingState::bad, joined(small, "; "),
+            fmt::format("{} GiB, as {} says", expected, e.profile->name),
             "leave such nodes out (--constraint), or have gpus.memory_gib say what the smallest has: a run's memory is "
             "planned by it"};
   }
   const double first = gib_of(gpus[0][1]);
-  return judge("gpu.memory", taken, State::warning,
+  return judge("gpu.memory", taken, FindingState::warning,
                first > 0 ? fmt::format("{:.1f} GiB, free", first) : "memory is the host's",
                fmt::format("less than {} GiB before a run begins", most_taken),
                "beside a run of yours this is right; else a process of an earlier job holds it: end that "
@@ -191,8 +192,8 @@ void check_memory(const Examination& e, Findings& out) {
   for (const auto& row : rows) {
     if (row[3] == "Enabled") parted.push_back(fmt::format("GPU {}: MIG is on", row[0]));
   }
-  out.push_back(judge("gpu.mig", parted, e.expects_gpus() ? State::bad : State::warning, "no GPU is in parts",
-                      "off on all",
+  out.push_back(judge("gpu.mig", parted, e.expects_gpus() ? FindingState::bad : FindingState::warning,
+                      "no GPU is in parts", "off on all",
                       "nvidia-smi -mig 0, and a reset of the GPU (nvidia-smi -r): a rank needs a whole one"));
 }
 

@@ -67,7 +67,8 @@ Findings check_hca_links(const Examination& e) {
   const auto up = static_cast<std::int64_t>(ports.size() - faults.size());
   const bool needed = named || (e.expects_verbs() && up < e.profile->nics.per_node);
   return {
-      {"hca.link", needed ? State::bad : State::warning, joined(faults), "LinkUp, and on InfiniBand a subnet manager",
+      {"hca.link", needed ? FindingState::bad : FindingState::warning, joined(faults),
+       "LinkUp, and on InfiniBand a subnet manager",
        "Polling: no signal, check cable, transceiver and the switch's port; Disabled: ibportstate LID PORT enable; no "
        "subnet manager: start opensm, or look at the one of the fabric (sminfo)"}};
 }

@@ -34,12 +34,12 @@ Finding check_count(const Examination& e, const Hcas& all) {
       if (std::ranges::find(all, name, &Hca::name) == all.end()) lost.push_back(name);
     }
     if (lost.empty()) return good("hca.count", seen);
-    return {"hca.count", State::bad, fmt::format("without {}: {}", joined(lost), seen),
+    return {"hca.count", FindingState::bad, fmt::format("without {}: {}", joined(lost), seen),
             fmt::format("{}, as {} says", joined(e.profile->nics.hca), e.profile->name), advice};
   }
   const auto expected = e.expects_devices() ? static_cast<std::size_t>(e.profile->nics.per_node) : 0;
   if (all.size() >= expected) return good("hca.count", seen);
-  return {"hca.count", State::bad, seen, fmt::format("{}, as {} says", expected, e.profile->name), advice};
+  return {"hca.count", FindingState::bad, seen, fmt::format("{}, as {} says", expected, e.profile->name), advice};
 }
 
 /// A port that is down is a fault where the profile needs it; some cards have ports that nobody uses.
@@ -51,7 +51,7 @@ Finding check_state(const Examination& e, const Hcas& cards) {
   if (down.empty()) return good("hca.state", fmt::format("all {} ACTIVE", cards.size()));
   const auto up = static_cast<std::int64_t>(cards.size() - down.size());
   const bool needed = e.expects_devices() && (named(e) || up < e.profile->nics.per_node);
-  return {"hca.state", needed ? State::bad : State::warning, joined(down), "ACTIVE",
+  return {"hca.state", needed ? FindingState::bad : FindingState::warning, joined(down), "ACTIVE",
           "check cable and switch port; INIT and ARMED wait for the subnet manager"};
 }
 
@@ -71,7 +71,7 @@ Finding check_link_layer(const Examination& e, const Hcas& cards) {
   }
   if (others.empty()) return good("hca.link_layer", expected);
   const bool needed = named(e) || right < e.profile->nics.per_node;
-  return {"hca.link_layer", needed ? State::bad : State::warning, joined(others),
+  return {"hca.link_layer", needed ? FindingState::bad : FindingState::warning, joined(others),
           fmt::format("{}, as {} says (fabric = {})", expected, e.profile->name, name_of(e.profile->fabric)),
           needed ? "correct fabric in the profile, or the port's mode (mlxconfig -d DEVICE set LINK_TYPE_P1=1 is "
                    "InfiniBand, 2 Ethernet)"
@@ -88,7 +88,7 @@ Findings check_profile_rate(const Examination& e, const Hcas& cards) {
     if (card.active() && card.gbps() == said) ++equal;
   }
   if (faster.empty() || (!named(e) && equal >= e.profile->nics.per_node)) return {};
-  return {{"hca.rate", State::warning, joined({faster.begin(), faster.end()}),
+  return {{"hca.rate", FindingState::warning, joined({faster.begin(), faster.end()}),
            fmt::format("{} Gb/s, as {} says", said, e.profile->name),
            "correct nics.gbps, the rate of one card in Gb/s (not GB/s), by which octet tune predicts and pins"}};
 }
@@ -113,7 +113,7 @@ Finding check_rate(const Examination& e, const Hcas& cards) {
     return faster.empty() ? good("hca.rate", joined({rates.begin(), rates.end()})) : faster[0];
   }
   const bool needed = expected > 0 && (named(e) || fast < e.profile->nics.per_node);
-  return {"hca.rate", needed ? State::bad : State::warning, joined(slow),
+  return {"hca.rate", needed ? FindingState::bad : FindingState::warning, joined(slow),
           expected > 0 ? fmt::format("{} Gb/s, as {} says", expected, e.profile->name) : "all lanes of the port",
           "check cable and transceiver (mlxlink -d DEVICE -m), then the switch port; reset the port"};
 }
@@ -129,7 +129,7 @@ bool is_loss(const std::vector<std::string>& risen, const Hcas& cards) {
 Finding check_errors(const Hcas& before, const Hcas& after) {
   const std::vector<std::string> risen = risen_errors(before, after);
   if (!risen.empty()) {
-    return {"hca.errors", State::bad, "within a second: " + joined(risen), "no rise",
+    return {"hca.errors", FindingState::bad, "within a second: " + joined(risen), "no rise",
             is_loss(risen, after) ? "the network drops: " + std::string(advice_for_losses)
                                   : "leave the node out; clean or replace cable and transceiver"};
   }
@@ -143,7 +143,7 @@ Finding check_errors(const Hcas& before, const Hcas& after) {
     }
   }
   if (old.empty()) return good("hca.errors", "none on the links, none rising");
-  return {"hca.errors", State::warning, joined(old), "0 since the counters were last cleared",
+  return {"hca.errors", FindingState::warning, joined(old), "0 since the counters were last cleared",
           "they do not rise now; clear them (perfquery -R) and look again after a run"};
 }
 

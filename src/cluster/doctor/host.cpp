@@ -31,7 +31,7 @@ Finding check_memory(const Examination& e) {
   const std::string text = fmt::format("{:.0f} GiB", seen);
   if (e.profile == nullptr || seen >= 0.9 * static_cast<double>(e.profile->nodes.memory_gib))
     return good("memory.size", text);
-  return {"memory.size", State::bad, text,
+  return {"memory.size", FindingState::bad, text,
           fmt::format("{} GiB, as {} says", e.profile->nodes.memory_gib, e.profile->name),
           "look for a memory module that is missing (dmidecode -t memory) and for memory that another program holds"};
 }
@@ -42,7 +42,7 @@ Finding check_cores(const Examination& e) {
   const std::string text = fmt::format("{} CPUs", seen);
   const std::int64_t expected = e.profile == nullptr ? 0 : e.profile->cpu.cores;
   if (seen >= expected) return good("cpu.cores", text);
-  return {"cpu.cores", State::bad, text, fmt::format("{} cores, as {} says", expected, e.profile->name),
+  return {"cpu.cores", FindingState::bad, text, fmt::format("{} cores, as {} says", expected, e.profile->name),
           "look for cores that are switched off (lscpu)"};
 }
 
@@ -53,7 +53,7 @@ Finding check_huge_pages(const Examination& e) {
   const std::string mode = open == std::string::npos ? *modes : modes->substr(open + 1, modes->find(']') - open - 1);
   if (mode != "never") return good("memory.huge_pages", "transparent: " + mode);
   return {
-      "memory.huge_pages", State::warning, "transparent: never", "madvise or always",
+      "memory.huge_pages", FindingState::warning, "transparent: never", "madvise or always",
       "large buffers of the host cost more page faults: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"};
 }
 

@@ -37,7 +37,7 @@ Findings check_launch(const Examination& e) {
   const std::string wanted = e.profile == nullptr ? "pmi2" : e.profile->launcher.mpi;
   const std::vector<std::string> plugins = plugins_of(list);
   if (!offers(plugins, wanted)) {
-    return {{check, State::bad, "Slurm offers " + joined(plugins), wanted,
+    return {{check, FindingState::bad, "Slurm offers " + joined(plugins), wanted,
              fmt::format("install Slurm's plugin mpi/{0}: without srun --mpi={0} every rank starts as a run of its own",
                          wanted)}};
   }
@@ -45,7 +45,7 @@ Findings check_launch(const Examination& e) {
   std::string standard = value_after(config.out, "MpiDefault", '=');
   if (const std::string chosen = e.machine.variable("SLURM_MPI_TYPE"); !chosen.empty()) standard = chosen;
   if (standard == wanted) return {good(check, fmt::format("{}, srun's default", wanted))};
-  return {{check, State::warning,
+  return {{check, FindingState::warning,
            fmt::format("{} is there; srun's default is {}", wanted, standard.empty() ? "unknown" : standard),
            fmt::format("MpiDefault={}", wanted),
            fmt::format("give srun --mpi={} or set SLURM_MPI_TYPE, as the scripts of octet submit do", wanted)}};

@@ -42,7 +42,7 @@ Finding check_locked_memory(const Examination& e) {
   const std::string limit = limit_of(e.machine, "Max locked memory");
   if (limit.empty()) return missing(check, false, "/proc/self/limits does not say", "", "");
   if (limit == "unlimited") return good(check, limit);
-  return {check, e.expects_cards() ? State::bad : State::warning, limit + " bytes", "unlimited",
+  return {check, e.expects_cards() ? FindingState::bad : FindingState::warning, limit + " bytes", "unlimited",
           "cards register memory, which locks it: memlock unlimited in /etc/security/limits.d, LimitMEMLOCK=infinity "
           "for slurmd, and PropagateResourceLimitsExcept=MEMLOCK in slurm.conf"};
 }
@@ -54,7 +54,7 @@ Finding check_stack(const Examination& e) {
   if (limit.empty()) return missing(check, false, "/proc/self/limits does not say", "", "");
   if (limit != "unlimited") return good(check, limit + " bytes");
   return {
-      check, State::warning, limit, "8388608 bytes",
+      check, FindingState::warning, limit, "8388608 bytes",
       "ulimit -s 8192, on all nodes: without a limit NCCL's threads get stacks of 2 MiB (NCCL 2.27.6, release notes)"};
 }
 
@@ -75,7 +75,7 @@ Finding check_open_files(const Examination& e) {
   const std::int64_t needed = of_the_process + for_a_rank * ranks;
   const auto most = number_of(limit);
   if (!most || *most >= needed) return good(check, limit + " at most");
-  return {check, State::warning, limit + " at most", fmt::format("{}, for a job of {} ranks", needed, ranks),
+  return {check, FindingState::warning, limit + " at most", fmt::format("{}, for a job of {} ranks", needed, ranks),
           "NCCL has sockets to all ranks in an all-to-all: raise the hard limit, nofile 1048576 in "
           "/etc/security/limits.d and LimitNOFILE=1048576 for slurmd"};
 }
@@ -86,7 +86,7 @@ Finding check_shared_memory(const Examination& e) {
   if (!space.known) return missing("limits.shared_memory", false, space.reason, "", "");
   const std::string seen = fmt::format("{:.1f} GiB free", space.bytes / least);
   if (space.bytes >= least) return good("limits.shared_memory", seen);
-  return {"limits.shared_memory", State::warning, seen, "1 GiB in /dev/shm",
+  return {"limits.shared_memory", FindingState::warning, seen, "1 GiB in /dev/shm",
           "ranks of a node share memory there: start the container with --shm-size=8g or --ipc=host, or remove what "
           "ended programs left in it"};
 }

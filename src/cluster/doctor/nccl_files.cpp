@@ -20,7 +20,7 @@ Findings check_nccl_files(const Examination& e) {
   Findings out;
   for (const Finding& f : file_findings(environment, e.machine)) {
     // With software.container octet is on the host, and the training in the container.
-    const State state = in_container ? State::warning : f.state;
+    const FindingState state = in_container ? FindingState::warning : f.state;
     const std::string where = in_container ? "; does the container have it?" : "";
     out.push_back({"nccl.files", state, fmt::format("{}={}", f.check, f.seen), f.expected, f.advice + where});
   }

@@ -77,7 +77,7 @@ Finding compare_cores(const NumaPlaces& places) {
   const std::string seen = counts(places, &NumaPlace::cpus, "CPUs of this process");
   if (!some_lack(places, &NumaPlace::cpus)) return good(check, seen);
   return {
-      check, State::warning, seen, "CPUs near every GPU",
+      check, FindingState::warning, seen, "CPUs near every GPU",
       "ranks of these GPUs run on another socket: ask for whole nodes (slurm.exclusive), or for cores of each socket"};
 }
 
@@ -89,7 +89,7 @@ Finding compare_cards(const NumaPlaces& places) {
   if (places.contains(-1)) return missing(check, false, "the kernel does not say which NUMA node a card is of", "", "");
   const std::string seen = counts(places, &NumaPlace::cards, "cards");
   if (!some_lack(places, &NumaPlace::cards)) return good(check, seen);
-  return {check, State::warning, seen, "cards near every GPU",
+  return {check, FindingState::warning, seen, "cards near every GPU",
           "traffic of these GPUs crosses the link between sockets: is a card missing (hca.count), in another slot, or "
           "not among nics.hca?"};
 }

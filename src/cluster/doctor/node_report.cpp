@@ -89,7 +89,7 @@ NodeReport parse_report(const std::string& text, const std::string& source) {
   for (const auto& [name, version] : in.at("versions").members()) out.versions[name] = version.text();
   for (const JsonReader& f : in.list("findings")) {
     out.findings.push_back(
-        {f.text("check"), f.choice<State>("state"), f.text("seen"), f.text("expected"), f.text("advice")});
+        {f.text("check"), f.choice<FindingState>("state"), f.text("seen"), f.text("expected"), f.text("advice")});
   }
   return out;
 }

@@ -45,7 +45,7 @@ Findings check_nvlinks(const Examination& e) {
   const ProgramResult result = e.machine.run("nvidia-smi-nvlink", {"nvidia-smi", "nvlink", "--status"});
   const std::vector<Gpu> gpus = result.succeeded() ? parse(result.out) : std::vector<Gpu>();
   if (gpus.empty()) {
-    return {{"gpu.nvlink", State::absent,
+    return {{"gpu.nvlink", FindingState::absent,
              result.succeeded() ? "nvidia-smi lists no link" : result.failure("nvidia-smi"), "", ""}};
   }
   const int most = std::ranges::max(gpus, {}, &Gpu::up).up;
@@ -59,7 +59,7 @@ Findings check_nvlinks(const Examination& e) {
     return {missing("gpu.nvlink", false, fmt::format("{}: no link is up", gpus[0].name), "", "")};
   }
   if (faults.empty()) return {good("gpu.nvlink", fmt::format("{} up on each of {} GPUs", most, gpus.size()))};
-  return {{"gpu.nvlink", several || most > 0 ? State::bad : State::warning, joined(faults, "; "),
+  return {{"gpu.nvlink", several || most > 0 ? FindingState::bad : FindingState::warning, joined(faults, "; "),
            fmt::format("{} up on each GPU", expected),
            "leave the node out; restart the fabric manager (systemctl status nvidia-fabricmanager), reset the GPUs, or "
            "reboot"}};

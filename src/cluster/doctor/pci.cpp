@@ -47,7 +47,8 @@ Finding check_acs(const Examination& e) {
   const Bus bus = parse(result.out);
   if (!bus.gpus) return missing("pci.acs", false, "no NVIDIA GPU on the bus", "", "");
   if (!bus.readable && bus.redirects.empty()) {
-    return {"pci.acs", State::absent, "lspci shows capabilities to root alone", "", "run octet doctor as root once"};
+    return {"pci.acs", FindingState::absent, "lspci shows capabilities to root alone", "",
+            "run octet doctor as root once"};
   }
   if (bus.redirects.empty()) return good("pci.acs", "off on all bridges");
   const auto count = bus.redirects.size();
@@ -55,10 +56,10 @@ Finding check_acs(const Examination& e) {
       joined({bus.redirects.begin(), bus.redirects.begin() + static_cast<long>(std::min<std::size_t>(count, 4))});
   const std::string seen = fmt::format("on, on {} bridges: {}{}", count, some, count > 4 ? ", ..." : "");
   if (is_virtual(e.machine)) {
-    return {"pci.acs", State::warning, seen, "with ACS, as a virtual machine needs it, also ATS",
+    return {"pci.acs", FindingState::warning, seen, "with ACS, as a virtual machine needs it, also ATS",
             "turn ATS on in the cards' firmware (mlxconfig ATS_ENABLED=1) and give NCCL the machine's NCCL_TOPO_FILE"};
   }
-  return {"pci.acs", State::bad, seen, "off on all bridges",
+  return {"pci.acs", FindingState::bad, seen, "off on all bridges",
           "traffic between GPU and card goes through the CPU, or hangs: turn ACS off in the BIOS, or with setpci "
           "(docs.nvidia.com, NCCL, GPU troubleshooting: ACS)"};
 }
@@ -84,7 +85,7 @@ Finding check_gpu_direct(const Examination& e) {
   if (const auto level = e.job_value("NCCL_NET_GDR_LEVEL"); level == "LOC" || level == "0") {
     return good(check, fmt::format("not used: NCCL_NET_GDR_LEVEL={}, as {} says", *level, e.profile->name));
   }
-  return {check, e.expects_verbs() ? State::bad : State::warning,
+  return {check, e.expects_verbs() ? FindingState::bad : FindingState::warning,
           fmt::format("no nvidia_peermem; {} kernel modules, Linux {}", open ? "open" : "closed", to_text(kernel)),
           "the module nvidia_peermem, or open kernel modules of the driver with Linux 5.12",
           "modprobe nvidia_peermem; without it all traffic between nodes takes a copy through host memory"};

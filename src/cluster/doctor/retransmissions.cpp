@@ -76,7 +76,7 @@ Findings check_retransmissions(const Examination& e) {
   const char* check = "hca.retransmissions";
   if (cards == 0) return {};
   if (found.empty()) return {good(check, fmt::format("few on {} cards of RoCE since they were reset", cards))};
-  return {{check, State::warning, joined(found), "at most one for a million packets received",
+  return {{check, FindingState::warning, joined(found), "at most one for a million packets received",
            "since the cards were reset the network has dropped packets, which were sent again: " +
                std::string(advice_for_losses)}};
 }

@@ -18,8 +18,8 @@ Finding check_space(const std::string& folder, const FreeSpace& space) {
   const char* advice =
       "remove old checkpoints (octet checkpoint prune) or put the run directory elsewhere; a checkpoint takes 12 bytes "
       "a parameter";
-  if (space.bytes < gib) return {"storage.space", State::bad, seen, "1 GiB", advice};
-  if (space.bytes < 20 * gib) return {"storage.space", State::warning, seen, "20 GiB", advice};
+  if (space.bytes < gib) return {"storage.space", FindingState::bad, seen, "1 GiB", advice};
+  if (space.bytes < 20 * gib) return {"storage.space", FindingState::warning, seen, "20 GiB", advice};
   return good("storage.space", seen);
 }
 
@@ -41,10 +41,10 @@ Finding check_locks(const Examination& e, const std::string& folder) {
   if (!result.timed_out && e.machine.is_live()) fs::remove(file, error);
   constexpr int no_input = 66, not_created = 73;  // of flock: the file could not be opened
   if (result.timed_out || result.exit_code == no_input || result.exit_code == not_created) {
-    return {check, State::bad, result.failure("flock in " + folder), "a folder in which files can be made",
+    return {check, FindingState::bad, result.failure("flock in " + folder), "a folder in which files can be made",
             "make it writable; does its file server answer (mount, dmesg)?"};
   }
-  return {check, State::warning, result.failure("flock in " + folder),
+  return {check, FindingState::warning, result.failure("flock in " + folder),
           "locks, which octet prepare needs; a run and its checkpoints need none",
           "prepare data elsewhere, or mount Lustre with -o flock; locks: false in the profile says that it is known"};
 }
@@ -55,7 +55,7 @@ Findings check_storage(const Examination& e) {
   const FreeSpace space = free_space(e.machine, "df", e.run_dir);
   if (!space.asked) return {missing("storage.space", false, space.reason, "", "")};
   if (!space.known) {
-    return {{"storage.space", State::bad, space.reason, "an answer of the file system",
+    return {{"storage.space", FindingState::bad, space.reason, "an answer of the file system",
              "does the folder exist, and does its file server answer (mount, dmesg)?"}};
   }
   return {check_space(e.run_dir, space), check_locks(e, e.run_dir)};

@@ -13,8 +13,8 @@ namespace {
 
 /// What is bad on the host need not be so in the container.
 void soften(Finding& finding) {
-  if (finding.state != State::bad) return;
-  finding.state = State::warning;
+  if (finding.state != FindingState::bad) return;
+  finding.state = FindingState::warning;
   finding.advice += "; does the container have another?";
 }
 

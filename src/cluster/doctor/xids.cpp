@@ -28,7 +28,7 @@ std::pair<std::string, int> parse_xid(const std::string& line) {
 Findings check_xids(const Examination& e) {
   const ProgramResult log = e.machine.run("dmesg", {"dmesg"});
   if (!log.succeeded()) {
-    return {{"gpu.xid", State::absent, log.failure("dmesg"), "",
+    return {{"gpu.xid", FindingState::absent, log.failure("dmesg"), "",
              "as root, or with kernel.dmesg_restrict = 0, Xids in the kernel's log are looked for"}};
   }
   std::map<int, std::map<std::string, int>> counts;
@@ -52,7 +52,7 @@ Findings check_xids(const Examination& e) {
       out.push_back(good("gpu.xid", seen + ": the GPU is well"));
     } else {
       out.push_back(
-          {"gpu.xid", xid.verdict == XidVerdict::broken ? State::bad : State::warning, seen,
+          {"gpu.xid", xid.verdict == XidVerdict::broken ? FindingState::bad : FindingState::warning, seen,
            "none since the last repair",
            fmt::format("{}; when it is repaired without a reboot, empty the log: dmesg --clear", xid.for_node)});
     }

@@ -56,7 +56,8 @@ Findings conf_file_findings(const Machine& machine) {
   for_lines(machine, [&](const std::string& file, int number, const std::string& line) {
     const std::string problem = trimmed(line).starts_with('#') ? "" : problem_of(line);
     if (!problem.empty()) {
-      out.push_back({fmt::format("{}:{}", file, number), State::warning, line, "NAME=VALUE, without blanks", problem});
+      out.push_back(
+          {fmt::format("{}:{}", file, number), FindingState::warning, line, "NAME=VALUE, without blanks", problem});
     }
   });
   return out;

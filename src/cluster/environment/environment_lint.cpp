@@ -77,14 +77,14 @@ class Linter {
     }
   }
 
-  void add(const std::string& name, State state, std::string expected, std::string advice) {
+  void add(const std::string& name, FindingState state, std::string expected, std::string advice) {
     const auto found = environment_.find(name);
     out_.push_back(
         {name, state, found == environment_.end() ? "not set" : found->second, std::move(expected), std::move(advice)});
   }
   void add_pairs() {
     for (Finding& f : pair_findings(environment_)) {
-      std::erase_if(out_, [&](const Finding& one) { return one.check == f.check && one.state == State::ok; });
+      std::erase_if(out_, [&](const Finding& one) { return one.check == f.check && one.state == FindingState::ok; });
       out_.push_back(std::move(f));
     }
   }
@@ -95,12 +95,12 @@ class Linter {
       const auto found = environment_.find(name);
       if (v.review.empty() || found == environment_.end() || found->second != v.value) continue;
       if (!in_range(parse_version(nccl_), v.review, "")) continue;
-      add(v.name, State::warning, "",
+      add(v.name, FindingState::warning, "",
           fmt::format("set for NCCL before {}, since {}: measure without it", v.review, v.reason));
     }
   }
   void take(Findings findings) { std::ranges::move(findings, std::back_inserter(out_)); }
-  void warn(const Variable& v, std::string advice) { add(v.name, State::warning, "", std::move(advice)); }
+  void warn(const Variable& v, std::string advice) { add(v.name, FindingState::warning, "", std::move(advice)); }
 
   void explain(const std::string& name, const std::string& value) {
     if (!name.starts_with("NCCL_") && reader_of(name) == Reader::nccl && !name.starts_with("OFI_")) {
@@ -121,7 +121,8 @@ class Linter {
     take(cautions_of(*v, value, table_, environment_, nccl_));
     if (out_.size() > before) return;
     const bool standard = !v->standard.empty() && same_value(*v, v->standard, value);
-    add(name, State::ok, "", fmt::format("{} ({}){}", v->does, v->source, standard ? "; this is the default" : ""));
+    add(name, FindingState::ok, "",
+        fmt::format("{} ({}){}", v->does, v->source, standard ? "; this is the default" : ""));
   }
 
   /// Kinds of NCCL's variables of which an empty text says nothing.
@@ -132,7 +133,7 @@ class Linter {
   void add_small_letters(const std::string& name) {
     std::string capitals = name;
     std::ranges::transform(capitals, capitals.begin(), [](unsigned char c) { return std::toupper(c); });
-    add(name, State::warning, capitals, "has no effect: NCCL's names are of capitals");
+    add(name, FindingState::warning, capitals, "has no effect: NCCL's names are of capitals");
   }
 
   void add_unknown(const std::string& name) {
@@ -142,10 +143,10 @@ class Linter {
     const std::string near = nearest(name, names);
     const std::string hint = edit_distance(name, near) <= 2 ? fmt::format("; nearest: {}", near) : "";
     if (reader == Reader::nccl && !name.starts_with("OFI_")) {
-      return add(name, State::warning, "a variable that NCCL has",
+      return add(name, FindingState::warning, "a variable that NCCL has",
                  "no release of NCCL from 2.18 to 2.30 reads it" + hint);
     }
-    add(name, State::warning, "",
+    add(name, FindingState::warning, "",
         fmt::format("not among the variables of {} that this list has{}", name_of(reader), hint));
   }
 
@@ -183,13 +184,14 @@ class Linter {
     if (!problem.empty()) {
       const bool ends = selects || (misread && number.changed);
       const std::string reads = misread ? fmt::format("NCCL reads {}: ", *number.value) : "";
-      add(v.name, ends ? State::bad : State::warning, problem, fmt::format("{}{} ({})", reads, v.does, v.source));
+      add(v.name, ends ? FindingState::bad : FindingState::warning, problem,
+          fmt::format("{}{} ({})", reads, v.does, v.source));
     }
     if (v.kind != ValueKind::devices) return;
     static const std::vector<std::string> none;
     const std::string devices = device_list_problem(value, profile_ == nullptr ? none : profile_->nics.hca);
     if (!devices.empty())
-      add(v.name, State::warning, "names behind =, which match whole, of the cards for training", devices);
+      add(v.name, FindingState::warning, "names behind =, which match whole, of the cards for training", devices);
   }
 
   /// Selections that leave a collective of a training without an algorithm. A job is taken to have several nodes.
@@ -207,7 +209,7 @@ class Linter {
                                  .sharp = is("NCCL_COLLNET_ENABLE", "1")};
     const std::string lost = without_algorithm(selection, limits);
     if (lost.empty()) return;
-    add(v.name, State::bad, "",
+    add(v.name, FindingState::bad, "",
         fmt::format(
             "leaves without an algorithm {}: {}; since 2.24 NCCL does not fall back on rings, it ends (NCCL docs, "
             "env; NCCL's source, tuning)",
@@ -238,7 +240,7 @@ class Linter {
     const bool no_verbs = v.name == "NCCL_IB_DISABLE" && value == "1" && profile_->fabric != Fabric::efa &&
                           !environment_.contains("NCCL_NET");
     if (sockets || no_verbs) {
-      add(v.name, State::bad, fmt::format("the fabric of {}", profile_->name),
+      add(v.name, FindingState::bad, fmt::format("the fabric of {}", profile_->name),
           "all traffic between nodes would go over TCP sockets");
     }
   }
@@ -252,7 +254,7 @@ class Linter {
     }
     take(cautions_of_unset(table_, all, nccl_));
     if (profile_->fabric == Fabric::roce && carries(carrier_, Transport::roce) && !all.contains("NCCL_IB_TC")) {
-      add("NCCL_IB_TC", State::ok, "",
+      add("NCCL_IB_TC", FindingState::ok, "",
           "traffic goes out with DSCP 0, or what the cards give it: right where the switches have no other lossless "
           "class; else nics.traffic_class (docs/tuning/roce.md)");
     }

@@ -35,7 +35,7 @@ Findings leaked_variables(const Environment& environment, const std::string& ncc
   Findings out;
   for (Finding f : lint(read_variable_table(), all, nccl_version, &profile)) {
     if (of_job.contains(f.check) || !all.contains(f.check)) continue;
-    if (f.state == State::ok) f.state = State::warning;
+    if (f.state == FindingState::ok) f.state = FindingState::warning;
     f.advice +=
         fmt::format("; the job of {} does not set it: unset it, or say why in environment.variables", profile.name);
     out.push_back(std::move(f));
@@ -65,11 +65,11 @@ void add_lint(const ClusterProfile& p, const std::string& run_dir, std::vector<s
   const Findings before = lint(table, as_environment(job_environment(plain, run_dir)), "", &p);
   for (const Finding& f : lint(table, as_environment(job_environment(p, run_dir)), "", &p)) {
     const bool own = std::ranges::count(p.environment.variables, f.check, &EnvironmentValue::name) > 0;
-    if (f.state == State::ok || f.state == State::absent) continue;
+    if (f.state == FindingState::ok || f.state == FindingState::absent) continue;
     if (!own && std::ranges::any_of(before, [&](const Finding& one) { return same_finding(f, one); })) continue;
     const std::string expected = f.expected.empty() ? "" : fmt::format("expected {}; ", f.expected);
     out.push_back(fmt::format("environment.variables: {} = {}{}: {}{}{}", f.check, f.seen, own ? "" : ", generated",
-                              f.state == State::bad ? "bad: " : "", expected, f.advice));
+                              f.state == FindingState::bad ? "bad: " : "", expected, f.advice));
   }
 }
 

@@ -26,18 +26,18 @@ Finding nccl_finding(const Variable& v, const std::string& value, std::string_vi
   const DeviceList list = parse_devices(value);
   if (v.kind == ValueKind::devices && present.empty()) {
     // A machine from which jobs are submitted need not have any, and where the nodes should, hca.count says so.
-    return {v.name, State::absent, "", "",
+    return {v.name, FindingState::absent, "", "",
             fmt::format("{}: whether the nodes have these, only they can say", stock(what, present))};
   }
   if (std::ranges::none_of(present, [&](const std::string& name) { return takes(list, name); })) {
-    return {v.name, State::bad, "", "", fmt::format("leaves NCCL without one: {}", stock(what, present))};
+    return {v.name, FindingState::bad, "", "", fmt::format("leaves NCCL without one: {}", stock(what, present))};
   }
   std::vector<std::string> missing;
   for (const std::string& name : list.names) {
     if (!matches_one(list, name, present)) missing.push_back(name);
   }
-  if (missing.empty() || list.excluded) return {v.name, State::ok, "", "", ""};
-  return {v.name, State::warning, "", "",
+  if (missing.empty() || list.excluded) return {v.name, FindingState::ok, "", "", ""};
+  return {v.name, FindingState::warning, "", "",
           fmt::format("no {} of that name: {}; {}", what, joined(missing), stock(what, present))};
 }
 
@@ -49,8 +49,8 @@ Finding ucx_finding(const Variable& v, const std::string& value, const LocalDevi
     const bool known = name == "all" || name.find('*') != std::string::npos;
     if (!known && std::ranges::find(present, name) == present.end()) missing.push_back(name);
   }
-  if (missing.empty()) return {v.name, State::ok, "", "", ""};
-  return {v.name, missing.size() == names.size() ? State::bad : State::warning, "", "",
+  if (missing.empty()) return {v.name, FindingState::ok, "", "", ""};
+  return {v.name, missing.size() == names.size() ? FindingState::bad : FindingState::warning, "", "",
           fmt::format("no device of that name: {}; {}", joined(missing), stock("network devices", present))};
 }
 
@@ -69,7 +69,7 @@ Finding device_finding(const Variable& v, const std::string& value, const LocalD
     case ValueKind::ucx_devices:
       return ucx_finding(v, value, devices);
     default:
-      return {v.name, State::ok, "", "", ""};
+      return {v.name, FindingState::ok, "", "", ""};
   }
 }
 

@@ -16,24 +16,24 @@ namespace {
 /// A variable that names files, and what NCCL does without the file.
 struct NamedFile {
   const char* name;
-  bool plugins;  ///< a list of plugins, of which those with a slash are paths; else one file
-  State state;   ///< bad: training fails without it, or may be many times slower
+  bool plugins;        ///< a list of plugins, of which those with a slash are paths; else one file
+  FindingState state;  ///< bad: training fails without it, or may be many times slower
   const char* without;
 };
 
 constexpr NamedFile named_files[] = {
-    {"NCCL_TOPO_FILE", false, State::bad,
+    {"NCCL_TOPO_FILE", false, FindingState::bad,
      "NCCL goes on without it, and says so in a log at INFO alone; /var/run/nvidia-topologyd/virtualTopology.xml is "
      "not "
      "read in its place"},
-    {"NCCL_GRAPH_FILE", false, State::bad, "NCCL ends at start"},
-    {"NCCL_NET_PLUGIN", true, State::bad,
+    {"NCCL_GRAPH_FILE", false, FindingState::bad, "NCCL ends at start"},
+    {"NCCL_NET_PLUGIN", true, FindingState::bad,
      "NCCL goes on over another network, or ends where NCCL_NET names the plugin's"},
-    {"NCCL_TUNER_PLUGIN", true, State::warning,
+    {"NCCL_TUNER_PLUGIN", true, FindingState::warning,
      "NCCL goes on with its own choice of algorithms, and says so in a log at INFO alone"},
-    {"NCCL_PROFILER_PLUGIN", true, State::warning, "NCCL goes on without the plugin"},
-    {"NCCL_GIN_PLUGIN", true, State::warning, "NCCL goes on without the plugin"},
-    {"NCCL_ENV_PLUGIN", true, State::warning, "NCCL goes on without the plugin and the variables that it sets"},
+    {"NCCL_PROFILER_PLUGIN", true, FindingState::warning, "NCCL goes on without the plugin"},
+    {"NCCL_GIN_PLUGIN", true, FindingState::warning, "NCCL goes on without the plugin"},
+    {"NCCL_ENV_PLUGIN", true, FindingState::warning, "NCCL goes on without the plugin and the variables that it sets"},
 };
 
 /// Why a file cannot be read; empty where it can.
@@ -66,7 +66,7 @@ Findings file_findings(const Environment& environment, const Machine& machine) {
     for (const std::string& file : files_of(named, found->second)) {
       const std::string problem = file.empty() ? "the name is empty" : problem_of(machine, file);
       if (problem.empty()) continue;
-      out.push_back({named.name, file.empty() ? State::warning : named.state, found->second,
+      out.push_back({named.name, file.empty() ? FindingState::warning : named.state, found->second,
                      "a file that can be read on this machine", fmt::format("{}: {}", problem, named.without)});
     }
   }

@@ -25,7 +25,7 @@ void add_sockets(const Environment& e, Findings& out) {
   if (threads == nullptr || each == nullptr) return;
   std::int64_t a = 0, b = 0;
   if (parse(*threads, a) && parse(*each, b) && a > 0 && b > 64 / a) {
-    out.push_back({"NCCL_NSOCKS_PERTHREAD", State::warning, *each,
+    out.push_back({"NCCL_NSOCKS_PERTHREAD", FindingState::warning, *each,
                    fmt::format("at most {} with NCCL_SOCKET_NTHREADS={}", 64 / a, a),
                    "NCCL has at most 64 sockets a connection (NCCL docs, env)"});
   }
@@ -42,7 +42,7 @@ void add_bounds(const Environment& e, Findings& out) {
     if (low == nullptr || high == nullptr) continue;
     if (parse(*low, a) && parse(*high, b) && a > b) {
       out.push_back(
-          {least, State::bad, *low, fmt::format("at most {}={}", most, *high), "the two contradict each other"});
+          {least, FindingState::bad, *low, fmt::format("at most {}={}", most, *high), "the two contradict each other"});
     }
   }
 }
@@ -54,7 +54,7 @@ void add_address_range(const Environment& e, Findings& out) {
   const bool six = range->find(':') != std::string::npos, wants_six = family != nullptr && *family == "AF_INET6";
   if (six == wants_six) return;
   out.push_back(
-      {"NCCL_IB_ADDR_RANGE", State::warning, *range,
+      {"NCCL_IB_ADDR_RANGE", FindingState::warning, *range,
        fmt::format("NCCL_IB_ADDR_FAMILY={} too, or a range of {}", six ? "AF_INET6" : "AF_INET", six ? "IPv4" : "IPv6"),
        "NCCL leaves a range of the other family out silently (NCCL's source, net_ib)"});
 }
@@ -69,7 +69,7 @@ void add_ucx_transports(const Environment& e, Findings& out) {
   const bool verbs_alone = std::ranges::all_of(
       names, [](const std::string& name) { return name.starts_with("mlx") || name.starts_with("bnxt_re"); });
   if (!tcp_alone || !verbs_alone) return;
-  out.push_back({"UCX_NET_DEVICES", State::bad, *devices,
+  out.push_back({"UCX_NET_DEVICES", FindingState::bad, *devices,
                  fmt::format("interfaces, as ip link lists them, with UCX_TLS={}", *transports),
                  "TCP does not go over verbs devices: UCX finds no way to other nodes, and MPI does not start"});
 }
@@ -79,12 +79,12 @@ void add_plugin(const Environment& e, Findings& out) {
   const std::string *net = value_of(e, "NCCL_NET"), *plugin = value_of(e, "NCCL_NET_PLUGIN");
   if (net == nullptr) return;
   if (net->empty()) {
-    out.push_back({"NCCL_NET", State::bad, "", "the name of a network, or no such variable",
+    out.push_back({"NCCL_NET", FindingState::bad, "", "the name of a network, or no such variable",
                    "NCCL compares the empty name with those of its networks, and ends at start (NCCL's source, net)"});
     return;
   }
   if (net->find(',') != std::string::npos) {
-    out.push_back({"NCCL_NET", State::bad, *net, "the name of one network",
+    out.push_back({"NCCL_NET", FindingState::bad, *net, "the name of one network",
                    "NCCL compares the whole text with the names of its networks, and ends at start (NCCL's source, "
                    "net)"});
     return;
@@ -94,12 +94,12 @@ void add_plugin(const Environment& e, Findings& out) {
   const bool off = plugin->empty() || same_text(*plugin, "none");
   if (own && !off) {
     out.push_back(
-        {"NCCL_NET_PLUGIN", State::warning, *plugin,
+        {"NCCL_NET_PLUGIN", FindingState::warning, *plugin,
          fmt::format("none, or the name of the plugin's network in NCCL_NET in place of {}", *net),
          fmt::format("NCCL_NET={} is NCCL's own network: that of the plugin is not used (NCCL's source, net)", *net)});
   }
   if (own || !off) return;
-  out.push_back({"NCCL_NET_PLUGIN", State::bad, *plugin,
+  out.push_back({"NCCL_NET_PLUGIN", FindingState::bad, *plugin,
                  fmt::format("the plugin that has {}, or no such variable", *net),
                  fmt::format("NCCL_NET={}: that network comes with a plugin, and plugins are turned off: NCCL ends at "
                              "start (NCCL's source, net)",

@@ -38,7 +38,7 @@ void declare_caution(Schema& s, Caution& c) {
   s.add("with_values", c.with_values);
   s.add("first", c.first);
   s.add("last", c.last);
-  s.add_choice<State>("state", c.state, {{"warning", State::warning}, {"bad", State::bad}});
+  s.add_choice<FindingState>("state", c.state, {{"warning", FindingState::warning}, {"bad", FindingState::bad}});
   s.add("text", c.text).required();
   s.add("source", c.source).required();
 }

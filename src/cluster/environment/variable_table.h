@@ -58,7 +58,7 @@ struct Caution {
   std::string with;
   std::vector<std::string> with_values;
   std::string first, last;  ///< releases of NCCL, both included; empty: no bound
-  State state = State::warning;
+  FindingState state = FindingState::warning;
   std::string text, source;
 };
 

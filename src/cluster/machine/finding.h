@@ -10,16 +10,16 @@
 namespace octet {
 
 /// How a check ended. `absent`: the hardware or the tool that the check needs is not there, so nothing is known.
-enum class State { ok, warning, bad, absent };
+enum class FindingState { ok, warning, bad, absent };
 
-constexpr auto names_of(State) {
+constexpr auto names_of(FindingState) {
   return std::to_array<std::string_view>({"ok", "warning", "bad", "not present"});
 }
 
 /// What one check found, in words for a person. `expected` and `advice` are empty where there is nothing to say.
 struct Finding {
   std::string check;  ///< "gpu.count"
-  State state = State::ok;
+  FindingState state = FindingState::ok;
   std::string seen, expected, advice;
 };
 

@@ -48,7 +48,8 @@ std::vector<KnownVersions> read_known_versions(const std::string& path) {
     element.add_choice("software", v.software, {"driver", "cuda", "nccl"}).required();
     element.add("first", v.first);
     element.add("last", v.last);
-    element.add_choice<State>("state", v.state, {{"warning", State::warning}, {"bad", State::bad}});
+    element.add_choice<FindingState>("state", v.state,
+                                     {{"warning", FindingState::warning}, {"bad", FindingState::bad}});
     element.add("problem", v.problem).required();
     element.add("advice", v.advice).required();
     element.add("source", v.source).required();

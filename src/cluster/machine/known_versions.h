@@ -24,7 +24,7 @@ bool in_range(const Version& version, std::string_view first, std::string_view l
 struct KnownVersions {
   std::string software;     ///< driver, cuda, nccl
   std::string first, last;  ///< both included; empty: no bound
-  State state = State::bad;
+  FindingState state = FindingState::bad;
   std::string problem, advice, source;
 };
 

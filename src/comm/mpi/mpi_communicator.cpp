@@ -15,7 +15,7 @@
 #include "src/comm/mpi/host_reductions.h"
 #include "src/comm/mpi/mpi_runtime.h"
 #include "src/comm/mpi/rank_order_sums.h"
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 
 namespace octet {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "src/comm/communicator.h"
 #include "src/comm/mpi/mpi_handles.h"
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 
 namespace octet {
 

@@ -15,7 +15,7 @@
 #include "src/base/hosts.h"
 #include "src/base/log.h"
 #include "src/comm/mpi/mpi_handles.h"
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 
 namespace octet {
 namespace {

@@ -10,7 +10,7 @@
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/mpi_handles.h"
 #include "src/comm/mpi/mpi_runtime.h"
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 
 namespace octet {
 namespace {

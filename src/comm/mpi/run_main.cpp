@@ -18,7 +18,7 @@
 #include "src/comm/failure.h"
 #include "src/comm/mpi/mpi_requests.h"
 #include "src/comm/mpi/mpi_runtime.h"
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 
 namespace octet {
 namespace {

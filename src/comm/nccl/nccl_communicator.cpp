@@ -11,7 +11,7 @@
 #include "src/comm/nccl/nccl_group.h"
 #include "src/comm/nccl/nccl_ids.h"
 #include "src/comm/nccl/nccl_memory.h"
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 
 namespace octet {
 namespace {

@@ -11,7 +11,7 @@
 #include "src/comm/in_flight.h"
 #include "src/comm/nccl/nccl_api.h"
 #include "src/comm/nccl_settings.h"
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 #include "src/device/device.h"
 
 namespace octet {

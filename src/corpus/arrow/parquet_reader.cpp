@@ -21,7 +21,7 @@ constexpr int rows_at_once = 64;
 /// in memory as a whole, however well it was packed.
 class ParquetReader final : public ChunkReader {
  public:
-  ParquetReader(const Unit& unit, const ReaderOptions& options) : unit_(unit), options_(options) {
+  ParquetReader(const InputUnit& unit, const ReaderOptions& options) : unit_(unit), options_(options) {
     readable("corpus", unit_.path, [&] {
       parquet::ReaderProperties properties;
       properties.enable_buffered_stream();
@@ -97,7 +97,7 @@ class ParquetReader final : public ChunkReader {
     }
   }
 
-  Unit unit_;
+  InputUnit unit_;
   ReaderOptions options_;
   std::unique_ptr<parquet::ParquetFileReader> file_{};
   std::shared_ptr<parquet::ByteArrayReader> column_reader_{};
@@ -109,7 +109,7 @@ class ParquetReader final : public ChunkReader {
 
 }  // namespace
 
-std::unique_ptr<ChunkReader> read_parquet(const Unit& unit, const ReaderOptions& options) {
+std::unique_ptr<ChunkReader> read_parquet(const InputUnit& unit, const ReaderOptions& options) {
   return std::make_unique<ParquetReader>(unit, options);
 }
 

@@ -14,7 +14,7 @@ Error not_built(std::string_view room, const std::string& path) {
 
 }  // namespace
 
-std::unique_ptr<ChunkReader> read_parquet(const Unit& unit, const ReaderOptions& /*options*/) {
+std::unique_ptr<ChunkReader> read_parquet(const InputUnit& unit, const ReaderOptions& /*options*/) {
   throw not_built("corpus", unit.path);
 }
 

@@ -33,14 +33,14 @@ bool adds_to_gradients(PassKind kind) {
   return kind == PassKind::backward || kind == PassKind::weight_gradient;
 }
 
-void check_rank(const PipelineShape& shape, int rank, const std::vector<Pass>& passes,
+void check_rank(const PipelineShape& shape, int rank, const std::vector<PipelinePass>& passes,
                 std::vector<std::string>& problems) {
-  const auto tell = [&](const Pass& pass, std::string_view what) {
+  const auto tell = [&](const PipelinePass& pass, std::string_view what) {
     problems.push_back(fmt::format("rank {}: {} {}", rank, text_of(pass, shape.chunks), what));
   };
   std::map<std::pair<int, int>, Progress> progress;  // by chunk and micro-batch
   std::map<int, int> last;                           // by chunk: the last micro-batch whose gradients were added
-  for (const Pass& pass : passes) {
+  for (const PipelinePass& pass : passes) {
     if (pass.micro_batch < 0 || pass.micro_batch >= shape.micro_batches || pass.chunk < 0 ||
         pass.chunk >= shape.chunks) {
       tell(pass, "is of no micro-batch or stage of this pipeline");

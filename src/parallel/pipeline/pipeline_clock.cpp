@@ -13,7 +13,7 @@ namespace {
 
 /// Names a pass of the whole pipeline.
 using Key = std::tuple<int, PassKind, int, int>;
-Key key_of(int rank, const Pass& pass) {
+Key key_of(int rank, const PipelinePass& pass) {
   return {rank, pass.kind, pass.micro_batch, pass.chunk};
 }
 
@@ -51,7 +51,7 @@ class Clock {
     return std::nullopt;
   }
   std::string why_stuck(std::size_t rank) const {
-    const Pass& pass = passes_[rank][next_[rank]];
+    const PipelinePass& pass = passes_[rank][next_[rank]];
     const auto producer = producer_of(shape_, static_cast<int>(rank), pass);
     return fmt::format("rank {} waits at {} for {} of rank {}", rank, text_of(pass, shape_.chunks),
                        text_of(producer->pass, shape_.chunks), producer->rank);
@@ -61,7 +61,7 @@ class Clock {
  private:
   bool step(std::size_t rank) {
     if (next_[rank] == passes_[rank].size()) return false;
-    const Pass& pass = passes_[rank][next_[rank]];
+    const PipelinePass& pass = passes_[rank][next_[rank]];
     const int r = static_cast<int>(rank);
     double begin = now_[rank];
     if (const auto producer = producer_of(shape_, r, pass)) {
@@ -104,7 +104,7 @@ double StageTimes::of(PassKind kind) const {
   throw internal_error("parallel", "no such pass");
 }
 
-std::optional<Producer> producer_of(const PipelineShape& shape, int rank, const Pass& pass) {
+std::optional<Producer> producer_of(const PipelineShape& shape, int rank, const PipelinePass& pass) {
   const int stage = shape.stage(rank, pass.chunk);
   const bool forward = pass.kind == PassKind::forward;
   const int other = forward ? stage - 1 : stage + 1;

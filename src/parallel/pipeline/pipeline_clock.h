@@ -44,8 +44,8 @@ PipelineTimes run_clock(const PipelineShape& shape, const PipelinePasses& passes
 /// the batch, the loss or the stage's own.
 struct Producer {
   int rank = 0;
-  Pass pass{};
+  PipelinePass pass{};
 };
-std::optional<Producer> producer_of(const PipelineShape& shape, int rank, const Pass& pass);
+std::optional<Producer> producer_of(const PipelineShape& shape, int rank, const PipelinePass& pass);
 
 }  // namespace octet

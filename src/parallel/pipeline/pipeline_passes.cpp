@@ -9,7 +9,7 @@
 namespace octet {
 namespace {
 
-using RankPasses = std::vector<Pass>;
+using RankPasses = std::vector<PipelinePass>;
 
 /// Forwards first, as many as bring the last stage its first micro-batch; then a backward after each forward.
 RankPasses one_f_one_b(const PipelineShape& s, int rank) {
@@ -70,7 +70,7 @@ RankPasses zb_h1(const PipelineShape& s, int rank) {
 
 }  // namespace
 
-std::string text_of(const Pass& pass, int chunks) {
+std::string text_of(const PipelinePass& pass, int chunks) {
   if (chunks == 1) return fmt::format("{} {}", pass.kind, pass.micro_batch);
   return fmt::format("{} {}.{}", pass.kind, pass.micro_batch, pass.chunk);
 }

@@ -18,16 +18,16 @@ constexpr auto names_of(PassKind) {
   return std::to_array<std::string_view>({"F", "B", "I", "W"});
 }
 
-struct Pass {
+struct PipelinePass {
   PassKind kind = PassKind::forward;
   int micro_batch = 0;
   int chunk = 0;  ///< which of the rank's stages
 
-  bool operator==(const Pass&) const = default;
+  bool operator==(const PipelinePass&) const = default;
 };
 
 /// "F 3" or, where ranks have several stages, "F 3.1" for chunk 1.
-std::string text_of(const Pass& pass, int chunks);
+std::string text_of(const PipelinePass& pass, int chunks);
 
 /// A pipeline in numbers. The stages go round the ranks: stage s is chunk s / ranks of rank s % ranks.
 struct PipelineShape {
@@ -63,7 +63,7 @@ std::optional<PipelineObstacle> obstacle_to(const PipelineShape& shape);
 int group_size(const PipelineShape& shape);
 
 /// The passes of each rank in their order: [rank][i].
-using PipelinePasses = std::vector<std::vector<Pass>>;
+using PipelinePasses = std::vector<std::vector<PipelinePass>>;
 
 /// A pure function of the shape, so that every rank knows what all do. Throws a usage error for obstacle_to(shape).
 PipelinePasses make_passes(const PipelineShape& shape);

@@ -47,11 +47,11 @@ class PassPlaces {
       for (std::size_t i = 0; i < passes[r].size(); ++i) places_[r].at(key(passes[r][i])) = i;
     }
   }
-  std::size_t of(int rank, const Pass& pass) const { return places_[index(rank)].at(key(pass)); }
+  std::size_t of(int rank, const PipelinePass& pass) const { return places_[index(rank)].at(key(pass)); }
 
  private:
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
-  std::size_t key(const Pass& p) const {
+  std::size_t key(const PipelinePass& p) const {
     return (index(static_cast<int>(p.kind)) * index(shape_.chunks) + index(p.chunk)) * index(shape_.micro_batches) +
            index(p.micro_batch);
   }
@@ -67,7 +67,7 @@ std::vector<std::vector<TimedStep>> transfers_of(const PipelineShape& shape, con
   const PassPlaces places(shape, passes);
   std::vector<std::vector<TimedStep>> all(passes.size());
   for (std::size_t r = 0; r < passes.size(); ++r) {
-    for (const Pass& pass : passes[r]) {
+    for (const PipelinePass& pass : passes[r]) {
       const auto producer = producer_of(shape, static_cast<int>(r), pass);
       if (!producer || producer->rank == static_cast<int>(r)) continue;
       const auto from = static_cast<std::size_t>(producer->rank);
@@ -120,9 +120,9 @@ class Places {
 };
 
 /// The kind of the passes that end a micro-batch's work in a stage.
-PassKind last_kind(const std::vector<Pass>& passes) {
+PassKind last_kind(const std::vector<PipelinePass>& passes) {
   PassKind last = PassKind::forward;
-  for (const Pass& p : passes) last = std::max(last, p.kind);
+  for (const PipelinePass& p : passes) last = std::max(last, p.kind);
   return last;
 }
 

@@ -15,10 +15,10 @@ enum class Direction : std::uint8_t { down, up };
 struct PipelineStep {
   enum class Kind : std::uint8_t { pass, send, receive };
   Kind kind = Kind::pass;
-  Pass pass{};       ///< of a send: the one that made it; of a receive: the one that is to use it
-  int slot = 0;      ///< the micro-batch's place in the model, from forward to the last of its backward passes
-  int peer = -1;     ///< rank in the pipeline; a pass: of the one that sent its input, -1 if nobody did
-  int landing = -1;  ///< of a received activation: the buffer from which forward takes it
+  PipelinePass pass{};  ///< of a send: the one that made it; of a receive: the one that is to use it
+  int slot = 0;         ///< the micro-batch's place in the model, from forward to the last of its backward passes
+  int peer = -1;        ///< rank in the pipeline; a pass: of the one that sent its input, -1 if nobody did
+  int landing = -1;     ///< of a received activation: the buffer from which forward takes it
 
   Direction direction() const { return pass.kind == PassKind::forward ? Direction::down : Direction::up; }
   bool operator==(const PipelineStep&) const = default;

@@ -12,7 +12,7 @@
 
 #include "src/base/error.h"
 #include "src/comm/host_exchange.h"
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 
 namespace octet {
 namespace {

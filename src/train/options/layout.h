@@ -19,11 +19,4 @@ RunConfig laid_out(RunConfig config, std::int64_t ranks, const Origins& origins 
 /// The mesh of a resolved layout.
 MeshShape mesh_shape(const ParallelConfig& parallel);
 
-/// Why the pass of a micro-batch, on a mesh of so many shards and tensor-parallel ranks, cannot be a CUDA graph
-/// whatever its size; empty where it can.
-std::string obstacle_to_graphs(const RunConfig& config, std::int64_t shards, std::int64_t tp);
-
-/// Why the optimizer's update cannot be beside the next forward pass on such a mesh; empty where it can.
-std::string obstacle_to_update_beside(const RunConfig& config, std::int64_t shards, std::int64_t tp);
-
 }  // namespace octet

@@ -1,7 +1,6 @@
-#include "src/ops/recipe.h"
 #include "src/parallel/pipeline/pipeline_passes.h"
 #include "src/train/options/checks.h"
-#include "src/train/options/layout.h"
+#include "src/train/options/obstacles.h"
 
 namespace octet {
 
@@ -52,36 +51,6 @@ void check_layout(const RunConfig& c, const ParallelConfig& p, const Origins& at
   if (const auto obstacle = obstacle_to(pipeline_shape(p, micro_batches))) {
     throw refuse(at, obstacle->key, obstacle->value, "{}", obstacle->why);
   }
-}
-
-std::string obstacle_to_graphs(const RunConfig& c, std::int64_t shards, std::int64_t tp) {
-  const auto exchanges = [](std::string_view what) {
-    return fmt::format("{}, ranks exchange within the pass of a micro-batch, which is not captured", what);
-  };
-  if (shards > 1) return exchanges(fmt::format("with parallel.dp_shard = {}", shards));
-  if (c.parallel.pp > 1) return exchanges(fmt::format("with parallel.pp = {}", c.parallel.pp));
-  if (tp > 1) return exchanges(fmt::format("with parallel.tp = {}", tp));
-  if (c.parallel.one_rank_exchange) return exchanges("with parallel.one_rank_exchange");
-  const auto takes_memory = [](std::string_view what) {
-    return fmt::format("with {}, the pass of a micro-batch takes memory, which is not captured", what);
-  };
-  if (c.parallel.zero == Zero::three) return takes_memory("parallel.zero = 3");
-  const bool casts_first = c.precision == Precision::float8 && float8_recipe(c.float8)->casts_first();
-  if (casts_first && c.float8.all_gather == AutoBool::no) return takes_memory("float8.all_gather = false");
-  if (c.optimizer.beside_forward == AutoBool::yes) {
-    return "with optimizer.beside_forward = true, the pass of a micro-batch waits for updates, which is not captured";
-  }
-  return {};
-}
-
-std::string obstacle_to_update_beside(const RunConfig& c, std::int64_t shards, std::int64_t tp) {
-  if (c.precision != Precision::float8 || shards * tp == 1) return {};
-  const RecipePtr recipe = float8_recipe(c.float8);
-  if (!recipe->casts_first() || recipe->remembers()) return {};
-  return fmt::format(
-      "with float8.recipe = {} the {} ranks that share a weight (dp_shard {} x tp {}) take its scale from the largest "
-      "value of all of them, in one exchange after the last update",
-      c.float8.recipe, shards * tp, shards, tp);
 }
 
 }  // namespace octet

@@ -8,7 +8,6 @@
 #include "src/base/options/document.h"
 #include "src/base/options/text.h"
 #include "src/base/options/yaml.h"
-#include "src/train/options/run_options.h"
 
 namespace octet {
 namespace {

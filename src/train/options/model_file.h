@@ -3,9 +3,16 @@
 #include <string>
 #include <vector>
 
+#include "src/base/options/schema.h"
 #include "src/train/options/run_config.h"
 
 namespace octet {
+
+/// The keys of a model file (configs/models/NAME.yaml), which stand at its top.
+void declare_model_options(Schema& schema, ModelConfig& model);
+
+/// The model's shape as the text of a model file.
+std::string to_yaml(ModelConfig model);
 
 /// Reads a model file and finishes the shape. ModelConfig::name is the file's name without its extension. Throws usage
 /// errors that name the file.

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "checkpoints/save/checkpoint_config.h"
 #include "kernels/cpu/gemm/gemm_input.h"
 #include "kernels/cuda_settings.h"
+#include "src/cluster/core_binding.h"
 #include "src/comm/nccl_settings.h"
 #include "src/data/batches.h"
 #include "src/data/data_config.h"
@@ -47,12 +46,6 @@ struct CommConfig {
   double checkpoint_timeout_seconds = 1800;  ///< of one while checkpoints are written or read
   bool trace = false;  ///< write every collective and GEMM to trace-rankN.jsonl in the run directory
 };
-
-/// Whether ranks keep to their share of the cores, near their GPU.
-enum class CoreBinding { automatic, off };
-constexpr auto names_of(CoreBinding) {
-  return std::to_array<std::string_view>({"auto", "off"});
-}
 
 struct CpuConfig {
   cpu::GemmInputChoice gemm = cpu::GemmInputChoice::automatic;  ///< of bf16 and fp8 GEMMs, and bf16 attention

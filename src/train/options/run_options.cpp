@@ -2,6 +2,7 @@
 
 #include "src/base/options/document.h"
 #include "src/base/options/yaml.h"
+#include "src/train/options/model_file.h"
 #include "src/train/options/sections.h"
 
 namespace octet {

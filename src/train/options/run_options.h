@@ -10,9 +10,6 @@ namespace octet {
 /// Every option of a run, bound to the fields of `config`, whose values are the defaults.
 void declare_options(Schema& schema, RunConfig& config);
 
-/// The keys of a model file (configs/models/NAME.yaml), which stand at its top.
-void declare_model_options(Schema& schema, ModelConfig& model);
-
 /// The whole configuration as YAML text: --print-config, config.yaml of a run. It reads back to the same configuration.
 std::string to_yaml(RunConfig config);
 
@@ -28,9 +25,6 @@ std::string stored_yaml(RunConfig config);
 /// Reads what a checkpoint in `directory` stores of its run; `schema`, empty before, says which of the options it had.
 /// The model is finished. Usage error that names the checkpoint where it lacks the model's shape.
 void read_stored_options(Schema& schema, RunConfig& config, const std::string& text, const std::string& directory);
-
-/// The model's shape as the text of a model file.
-std::string to_yaml(ModelConfig model);
 
 /// docs/configuration.md.
 std::string reference_page();

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "src/profile/scopes.h"
-#include "src/train/step/kernel_rates.h"
 
 namespace octet {
 namespace {
@@ -56,7 +55,7 @@ double DryTimeline::seconds_of(const Work& work, double begin) {
     if (link.shared == nullptr) return link.latency + transfer;
     return link.shared->take(begin + link.latency, transfer) - begin;
   }
-  return kernel_seconds(work, {rates_.fp8, rates_.bf16, rates_.fp32, rates_.memory});
+  return kernel_seconds(work, rates_.kernels);
 }
 
 void DryTimeline::set_model_stream(const Stream& stream) {

@@ -9,13 +9,13 @@
 #include "src/device/device.h"
 #include "src/profile/timeline.h"
 #include "src/train/plan/link_time.h"
+#include "src/train/step/kernel_rates.h"
 
 namespace octet {
 
 /// What a rank's device and links can do at most.
 struct MachineRates {
-  double fp8 = 0, bf16 = 0, fp32 = 0;  ///< FLOP/s of products, by their operands
-  double memory = 0;                   ///< bytes a second that kernels read and write
+  KernelRates kernels;
   int ranks_on_node = 8;
   double in_node = 0;  ///< bytes a second that a rank sends to others of its node
   double network = 0;  ///< bytes a second that a node sends to others

@@ -24,7 +24,7 @@ std::array<int, 3> color_of(PassKind kind) {
   return {};
 }
 
-std::string fill_of(const Pass& pass, int chunks) {
+std::string fill_of(const PipelinePass& pass, int chunks) {
   const double shade = 1 - 0.45 * pass.chunk / std::max(chunks, 2);
   std::string text = "#";
   for (const int part : color_of(pass.kind)) text += fmt::format("{:02x}", static_cast<int>(part * shade));

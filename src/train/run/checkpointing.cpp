@@ -6,7 +6,7 @@
 #include "src/base/seconds_since.h"
 #include "src/comm/agreement.h"
 #include "src/comm/host_exchange.h"
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 #include "src/profile/timeline.h"
 #include "src/train/options/option_texts.h"
 #include "src/train/options/run_options.h"

@@ -1,8 +1,9 @@
-// What rank 0 makes of all ranks' times: profile.json and the table on the console.
+#include "src/train/run/profile_report.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
-
-#include "src/train/run/profiler.h"
 
 namespace octet {
 namespace {

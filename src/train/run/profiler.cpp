@@ -6,6 +6,7 @@
 #include "src/base/replace_file.h"
 #include "src/comm/host_exchange.h"
 #include "src/profile/chrome_trace.h"
+#include "src/train/run/profile_report.h"
 
 namespace octet {
 namespace {

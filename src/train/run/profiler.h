@@ -1,10 +1,5 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "src/profile/breakdown.h"
-#include "src/profile/timeline.h"
 #include "src/train/options/option_texts.h"
 #include "src/train/start/run_directory.h"
 #include "src/train/start/run_environment.h"
@@ -36,17 +31,5 @@ class Profiler {
   ProfileSteps steps_;
   bool begun_ = false, finished_ = false;
 };
-
-/// A rank's time, as rank 0 knows it of all.
-struct RankTime {
-  std::string node;
-  Breakdown seconds;
-};
-
-/// profile.json. `mine`: rank 0's recording.
-std::string profile_json(const Recording& mine, const std::vector<RankTime>& ranks);
-/// The table for the console: milliseconds a step of each kind and its part of the wall time, as means over the ranks,
-/// and the least and most of any rank; what rank 0's collectives carried a step.
-std::string profile_table(const Recording& mine, const std::vector<RankTime>& ranks);
 
 }  // namespace octet

@@ -1,6 +1,7 @@
 #include "src/train/run/run_banner.h"
 
 #include "src/base/log.h"
+#include "src/comm/mesh_shape.h"
 #include "src/data/data_stages.h"
 #include "src/data/passes.h"
 #include "src/metrics/step_metrics.h"
@@ -8,7 +9,6 @@
 #include "src/model/gemm_formats.h"
 #include "src/ops/recipe.h"
 #include "src/train/run/step_queue.h"
-#include "src/train/start/resume.h"
 #include "src/train/step/run_settings.h"
 
 namespace octet {

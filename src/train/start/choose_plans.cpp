@@ -13,7 +13,7 @@
 #include "src/base/replace_file.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 #include "src/train/plan/problem_list.h"
 
 namespace octet {

@@ -6,8 +6,7 @@
 #include <optional>
 
 #include "src/base/log.h"
-#include "src/base/reason.h"
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 #include "src/metrics/status.h"
 
 namespace octet {
@@ -81,25 +80,6 @@ void FailureStatus::write(ExitCode code, const std::string& message) const {
     write_status(status_, status);
   } catch (const std::exception& e) {
     log::write_error_at_once(e.what());
-  }
-}
-
-int run_reporting_failure(const FailureContext& context, const std::function<int()>& work,
-                          const std::function<void()>& after_report) {
-  try {
-    return work();
-  } catch (const std::exception& e) {
-    const auto* error = dynamic_cast<const Error*>(&e);
-    const ExitCode code = error == nullptr ? ExitCode::internal : error->code();
-    tell_failure(code, reason_of(e), error != nullptr && error->agreed());
-    try {
-      if (after_report) after_report();
-    } catch (const std::exception& more) {
-      log::error("{}", more.what());
-    }
-    if (context.lease != nullptr) context.lease->give_back();
-    if (context.control.size() > 1 || context.on_gpu) context.control.abort(static_cast<int>(code));
-    throw;
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "src/comm/communicator.h"
@@ -48,18 +47,5 @@ class FailureStatus {
   std::atomic<bool> ended_ = false;
   FailureFile file_;
 };
-
-/// Who has to learn that a piece of work failed.
-struct FailureContext {
-  Communicator& control;        ///< of the hosts
-  OwnerLease* lease = nullptr;  ///< rank 0's
-  bool on_gpu = false;
-};
-
-/// Runs `work` and returns its exit code. An error is reported before anything that it may concern is torn down: to
-/// tear down a device waits for its work, and a thread that writes to a dead file system never ends. So where there are
-/// other ranks, or a GPU, nothing is torn down at all: the job is aborted. `after_report` is called before that.
-int run_reporting_failure(const FailureContext& context, const std::function<int()>& work,
-                          const std::function<void()>& after_report = nullptr);
 
 }  // namespace octet

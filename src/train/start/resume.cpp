@@ -10,7 +10,7 @@
 #include "src/base/options/text.h"
 #include "src/base/printable.h"
 #include "src/base/seconds_since.h"
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 #include "src/data/data_stages.h"
 #include "src/train/options/data_check.h"
 #include "src/train/options/schedule_check.h"
@@ -123,11 +123,6 @@ bool keeps_recipe(const std::vector<SettingChange>& changes) {
 }
 
 }  // namespace
-
-std::string layout_text(const MeshShape& shape) {
-  return fmt::format("{}dp_replicate {} x dp_shard {} x tp {}", shape.pp == 1 ? "" : fmt::format("pp {} x ", shape.pp),
-                     shape.dp_replicate, shape.dp_shard, shape.tp);
-}
 
 StartingPoint resume(RunConfig& config, const RunEnvironment& environment, const RunDirectory& run, Trainer& trainer) {
   if (!run.resumes) {

@@ -26,7 +26,4 @@ struct StartingPoint {
 /// Collective.
 StartingPoint resume(RunConfig& config, const RunEnvironment& environment, const RunDirectory& run, Trainer& trainer);
 
-/// "dp_replicate 2 x dp_shard 4", as RunState::layout has it.
-std::string layout_text(const MeshShape& shape);
-
 }  // namespace octet

@@ -13,11 +13,11 @@
 #include "src/base/read_file.h"
 #include "src/base/replace_file.h"
 #include "src/comm/host_exchange.h"
+#include "src/comm/operation.h"
 #include "src/comm/read_together.h"
-#include "src/comm/watchdog.h"
 #include "src/metrics/status.h"
 #include "src/metrics/step_metrics.h"
-#include "src/train/options/run_options.h"
+#include "src/train/options/model_file.h"
 #include "src/train/options/settings_check.h"
 #include "src/train/start/misplaced_checkpoint.h"
 

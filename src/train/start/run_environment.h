@@ -8,6 +8,7 @@
 #include "src/ops/gemm_trace.h"
 #include "src/profile/timeline.h"
 #include "src/train/start/failure_status.h"
+#include "src/train/start/reporting_failure.h"
 #include "src/train/start/run_directory.h"
 
 namespace octet {

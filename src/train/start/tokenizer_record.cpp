@@ -107,6 +107,21 @@ Companions companions_in(const std::string& folder) {
   return found;
 }
 
+/// The folders that may be the run of a checkpoint, and have its tokenizer: two above by the text of its path, then two
+/// above where it stands when links are followed, if that is another one.
+std::vector<std::string> runs_of_checkpoint(const std::string& checkpoint) {
+  namespace fs = std::filesystem;
+  const auto two_above = [](const fs::path& path) {
+    const fs::path folder = path.has_filename() ? path : path.parent_path();  // "." leaves a slash at the end
+    return folder.parent_path().parent_path().string();
+  };
+  std::vector<std::string> runs = {two_above(fs::absolute(checkpoint).lexically_normal())};
+  std::error_code error;
+  const fs::path stands = fs::canonical(checkpoint, error);
+  if (!error && two_above(stands) != runs.front()) runs.push_back(two_above(stands));
+  return runs;
+}
+
 /// The file of that tokenizer in Hugging Face folders, or in checkpoints that one was imported to; or the copies of the
 /// runs that weights, or their checkpoint, are of. The first with companions, or else the first.
 std::optional<FileOfWeights> file_of_weights(const std::vector<std::string>& began_with,
@@ -129,6 +144,12 @@ std::optional<FileOfWeights> file_of_weights(const std::vector<std::string>& beg
   return first;
 }
 
+/// Where a run keeps the copy of its tokenizer's file; empty for bytes.
+std::string kept_tokenizer_path(const std::string& run_directory, TokenizerKind kind) {
+  const std::string_view name = tokenizer_file_name(kind);
+  return name.empty() ? "" : fmt::format("{}/tokenizer/{}", run_directory, name);
+}
+
 }  // namespace
 
 DataIdentity identify_data(const Sampler& sampler, Communicator& hosts) {
@@ -146,24 +167,6 @@ std::optional<TokenizerIdentity> tokenizer_of_data(const TokenFile& file, Commun
 
 std::string tokenizer_text(const DataIdentity& identity) {
   return identity.tokenizer ? json_of(*identity.tokenizer).dump() : "";
-}
-
-std::string kept_tokenizer_path(const std::string& run_directory, TokenizerKind kind) {
-  const std::string_view name = tokenizer_file_name(kind);
-  return name.empty() ? "" : fmt::format("{}/tokenizer/{}", run_directory, name);
-}
-
-std::vector<std::string> runs_of_checkpoint(const std::string& checkpoint) {
-  namespace fs = std::filesystem;
-  const auto two_above = [](const fs::path& path) {
-    const fs::path folder = path.has_filename() ? path : path.parent_path();  // "." leaves a slash at the end
-    return folder.parent_path().parent_path().string();
-  };
-  std::vector<std::string> runs = {two_above(fs::absolute(checkpoint).lexically_normal())};
-  std::error_code error;
-  const fs::path stands = fs::canonical(checkpoint, error);
-  if (!error && two_above(stands) != runs.front()) runs.push_back(two_above(stands));
-  return runs;
 }
 
 std::string tokenizer_of_checkpoint(const std::string& checkpoint, const TokenizerIdentity& tokenizer) {

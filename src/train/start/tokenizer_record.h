@@ -25,13 +25,9 @@ std::optional<TokenizerIdentity> tokenizer_of_data(const TokenFile& file, Commun
 /// The text that checkpoints keep; empty where it is not known.
 std::string tokenizer_text(const DataIdentity& identity);
 
-/// Where a run keeps the copy of its tokenizer's file; empty for bytes.
-std::string kept_tokenizer_path(const std::string& run_directory, TokenizerKind kind);
-/// The folders that may be the run of a checkpoint, and have its tokenizer: two above by the text of its path, then two
-/// above where it stands when links are followed, if that is another one.
-std::vector<std::string> runs_of_checkpoint(const std::string& checkpoint);
-/// The copy of its tokenizer that a checkpoint's run keeps: the first of those folders that has it, by its fingerprint;
-/// where none has, that of the first folder with another one, or else of the first. Empty for bytes.
+/// The copy of its tokenizer that a checkpoint's run keeps. Two folders may be that run: two above the checkpoint by
+/// the text of its path, and two above where it stands when links are followed. The first that has the copy, by its
+/// fingerprint, counts; where none has, the first with another one, or else the first. Empty for bytes.
 std::string tokenizer_of_checkpoint(const std::string& checkpoint, const TokenizerIdentity& tokenizer);
 /// Writes RUN/tokenizer/identity.json and beside it the tokenizer's file, from the copy beside the data or from one of
 /// `began_with`, the folders or runs whose weights the run begins or goes on with (may be empty); where none has it,

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "src/base/error.h"
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 #include "src/ops/row_documents.h"
 #include "src/profile/timeline.h"
 

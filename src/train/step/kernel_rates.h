@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/device/work.h"
+#include "src/metrics/peak.h"
 
 namespace octet {
 
@@ -11,6 +12,11 @@ struct KernelRates {
   double fp8 = 0, bf16 = 0, fp32 = 0;  ///< FLOP/s of products, by their operands
   double memory = 0;                   ///< bytes a second that kernels read and write
 };
+
+/// Those of its data sheet.
+inline KernelRates kernel_rates(const GpuSheet& sheet) {
+  return {.fp8 = sheet.peak.fp8, .bf16 = sheet.peak.bf16, .fp32 = sheet.fp32, .memory = sheet.memory_bandwidth};
+}
 
 /// Seconds of a kernel at these rates: the longer of its products (of attention half of its whole score matrix) and its
 /// bytes.

@@ -14,8 +14,7 @@ namespace {
 constexpr std::string_view stand_in = "H100";  // for GPUs whose data sheet is not known
 
 double mean_seconds(const WorkList& work, std::string_view device) {
-  const GpuSheet sheet = gpu_sheet(device).value_or(*gpu_sheet(stand_in));
-  const KernelRates rates{sheet.peak.fp8, sheet.peak.bf16, sheet.fp32, sheet.memory_bandwidth};
+  const KernelRates rates = kernel_rates(gpu_sheet(device).value_or(*gpu_sheet(stand_in)));
   double seconds = 0;
   work.describe([&](const Work& w) { seconds += kernel_seconds(w, rates); });
   return seconds / static_cast<double>(std::max<std::int64_t>(work.size(), 1));

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "src/base/error.h"
-#include "src/comm/watchdog.h"
+#include "src/comm/operation.h"
 
 namespace octet {
 

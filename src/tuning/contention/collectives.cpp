@@ -147,10 +147,4 @@ Traffic traffic_of(const FlowNetwork& shape, const std::vector<NodePlace>& nodes
   return Builder(shape, nodes, workload).build();
 }
 
-double ring_us(int steps, int ranks_per_node, double block_us, double latency_us) {
-  const int nodes_passed = (steps - 1) / ranks_per_node;
-  const double of_node = std::max(ranks_per_node * block_us, block_us + latency_us);
-  return nodes_passed * of_node + (steps - nodes_passed * ranks_per_node) * block_us + latency_us;
-}
-
 }  // namespace octet

@@ -23,9 +23,4 @@ namespace octet {
 /// Throws what check() and groups_of() throw, and a usage error for a node without cards.
 Traffic traffic_of(const FlowNetwork& shape, const std::vector<NodePlace>& nodes, const Workload& workload);
 
-/// Microseconds of a ring that has its links for itself: `steps` blocks over each hop, of `block_us` each at the rate
-/// of the slowest link, and `latency_us` from node to node. With k ranks a node a block passes a node's k GPUs while k
-/// others are sent, which hides latency below (k-1) block_us; with one rank a node this is steps x (block + latency).
-double ring_us(int steps, int ranks_per_node, double block_us, double latency_us);
-
 }  // namespace octet

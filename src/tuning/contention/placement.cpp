@@ -26,7 +26,7 @@ std::vector<std::string> hosts_of(const std::vector<NodePlace>& nodes) {
 SlurmTopology leaves_of(const std::vector<NodePlace>& nodes) {
   std::map<std::pair<int, int>, std::vector<std::string>> leaves;
   for (const NodePlace& node : nodes) leaves[{node.pod, node.leaf}].push_back(node.host);
-  SlurmTopology topology{.kind = SlurmTopology::Kind::tree, .leaves = {}};
+  SlurmTopology topology;
   for (auto& [key, hosts] : leaves) topology.leaves.push_back({fmt::format("leaf {}", key.second), std::move(hosts)});
   return topology;
 }

@@ -16,7 +16,7 @@ struct Workload {
   Algorithm algorithm = Algorithm::ring;  ///< or tree, for all_reduce
   std::int64_t bytes = 0;                 ///< of a group, as bus_factor() counts them, or of a message
   Dimension dimension = Dimension::dp_shard;
-  MeshDegrees mesh;
+  MeshShape mesh;  ///< but for dp_shard, which is what the ranks leave
 };
 
 /// As parse_collective() and parse_algorithm(), but only for what can be simulated, which is what their usage errors

@@ -93,6 +93,13 @@ std::string list_of_nodes(const std::vector<TunedFit>& lines) {
   return fmt::format("{}", fmt::join(nodes, ", "));
 }
 
+/// What one line says at its own number of nodes.
+Prediction predict_at(const TunedFit& fit, std::int64_t bytes) {
+  Prediction result = with_unknown_bytes(line_of(fit), {fit}, bytes);
+  result.basis = fmt::format("measured on {} nodes", fit.shape.nodes);
+  return result;
+}
+
 }  // namespace
 
 TunedFit tuned_fit(const AlphaBeta& fit, Collective collective, Algorithm algorithm, Protocol protocol,
@@ -111,12 +118,6 @@ TunedFit tuned_fit(const AlphaBeta& fit, Collective collective, Algorithm algori
   const Prediction there = predict_at(tuned, std::llround(middle));
   tuned.confidence = rounded(std::clamp(1 - std::log(there.high_us / there.us), 0.0, 1.0));
   return tuned;
-}
-
-Prediction predict_at(const TunedFit& fit, std::int64_t bytes) {
-  Prediction result = with_unknown_bytes(line_of(fit), {fit}, bytes);
-  result.basis = fmt::format("measured on {} nodes", fit.shape.nodes);
-  return result;
 }
 
 std::optional<Prediction> fitted_us(const TuningFile& tuning, Collective collective, Algorithm algorithm,

@@ -29,7 +29,4 @@ TunedFit tuned_fit(const AlphaBeta& fit, Collective collective, Algorithm algori
 std::optional<Prediction> fitted_us(const TuningFile& tuning, Collective collective, Algorithm algorithm,
                                     Protocol protocol, CommShape shape, std::int64_t bytes);
 
-/// The same of one line at its own number of nodes.
-Prediction predict_at(const TunedFit& fit, std::int64_t bytes);
-
 }  // namespace octet

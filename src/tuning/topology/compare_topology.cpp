@@ -119,7 +119,7 @@ std::vector<std::string> differences(const NodeTopology& a, const NodeTopology& 
 Finding compare(const NodeTopology& a, const NodeTopology& b) {
   const std::vector<std::string> found = differences(a, b);
   if (found.empty()) return good("topology.same", "as " + b.source);
-  return {"topology.same", State::bad, joined(found, "; "), "the same as " + b.source,
+  return {"topology.same", FindingState::bad, joined(found, "; "), "the same as " + b.source,
           "nodes of one job should be alike: the slowest sets the pace of all"};
 }
 

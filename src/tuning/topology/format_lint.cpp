@@ -75,7 +75,8 @@ std::string first_stumble(const std::string& text) {
 Finding limit(const char* what, int seen, int most, const char* advice) {
   const std::string check = std::string("topology.") + what;
   if (seen <= most) return good(check, fmt::format("{} of at most {}", seen, most));
-  return {check, State::bad, std::to_string(seen), fmt::format("at most {}, the size of NCCL's tables", most), advice};
+  return {check, FindingState::bad, std::to_string(seen), fmt::format("at most {}, the size of NCCL's tables", most),
+          advice};
 }
 
 }  // namespace
@@ -92,7 +93,7 @@ Findings lint_format(const std::string& text, const std::string& source) {
   if (stumble.empty()) {
     findings.push_back(good("topology.format", "as NCCL's reader wants it"));
   } else {
-    findings.push_back({"topology.format", State::bad, stumble,
+    findings.push_back({"topology.format", FindingState::bad, stumble,
                         "elements with spaces and line breaks between them, attributes with one space between them",
                         "NCCL fails to start with this file; octet tune topology FILE --xml NEW writes it anew"});
   }
@@ -102,7 +103,7 @@ Findings lint_format(const std::string& text, const std::string& source) {
   findings.push_back(limit("children", census.children, most_children, "put devices below their bridges"));
   findings.push_back(limit("values", static_cast<int>(census.value), longest_value, "NCCL fails on a longer value"));
   if (!census.unknown.empty()) {
-    findings.push_back({"topology.unknown", State::warning,
+    findings.push_back({"topology.unknown", FindingState::warning,
                         fmt::format("{} of them: {}", census.unknown.size(), census.unknown.front()),
                         "elements that NCCL knows in this place", "NCCL ignores it and all that is in it"});
   }

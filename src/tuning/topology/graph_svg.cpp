@@ -101,7 +101,7 @@ std::string to_svg(const GraphDump& dump, const Findings& findings) {
     y += 22;
   }
   for (const Finding& f : findings) {
-    if (f.state != State::bad && f.state != State::warning) continue;
+    if (f.state != FindingState::bad && f.state != FindingState::warning) continue;
     svg.text("warn", margin, y, complaint(f));
     y += 18;
   }

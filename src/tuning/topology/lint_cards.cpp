@@ -31,7 +31,7 @@ Finding check_locality(const Places& places) {
   judge(places.gpus, places.nics);
   if (far.empty()) return good(check, fmt::format("each GPU and its card below one PCIe switch ({})", name_of(worst)));
   const bool flat = places.bridges.empty();
-  return {check, State::bad,
+  return {check, FindingState::bad,
           fmt::format("{} of {} devices reach the other kind across the CPU{}: {}", far.size(),
                       places.nics.size() + places.gpus.size(), flat ? ", and there is no PCIe switch at all" : "",
                       some_of(far)),
@@ -53,7 +53,7 @@ Finding check_sharing(const Places& places) {
   }
   const auto [low, high] = std::ranges::minmax_element(load, {}, [](const auto& entry) { return entry.second; });
   if (high->second - low->second < 0.01) return good(check, fmt::format("{:.3g} GPUs a card", high->second));
-  return {check, State::warning,
+  return {check, FindingState::warning,
           fmt::format("{} is nearest to {:.3g} GPUs, {} to {:.3g}", high->first->name(), high->second,
                       low->first->name(), low->second),
           "as many GPUs for each card", "all rings run at the speed of the card with the most GPUs"};
@@ -74,9 +74,9 @@ Finding check_gdr(const Places& places) {
     known = known || gdr;
     if (gdr && !*gdr) without.push_back(gpu.name());
   }
-  if (!known) return {check, State::absent, "not in this file", "", ""};
+  if (!known) return {check, FindingState::absent, "not in this file", "", ""};
   if (without.empty()) return good(check, "gdr=\"1\" everywhere");
-  return {check, State::bad, fmt::format("gdr=\"0\": {}", some_of(without)), "gdr=\"1\"",
+  return {check, FindingState::bad, fmt::format("gdr=\"0\": {}", some_of(without)), "gdr=\"1\"",
           "modprobe nvidia_peermem, or open kernel modules with dma-buf: every byte takes a copy through host memory"};
 }
 
@@ -89,7 +89,7 @@ Finding check_rate(const Places& places, const ClusterProfile* expected) {
       most = std::max(most, net.mbps.value_or(0));
     }
   }
-  if (most == 0) return {check, State::absent, "not in this file", "", ""};
+  if (most == 0) return {check, FindingState::absent, "not in this file", "", ""};
   std::vector<std::string> slow;
   for (const DevicePlace& nic : places.nics) {
     for (const Net& net : *nic.nets) {
@@ -97,10 +97,11 @@ Finding check_rate(const Places& places, const ClusterProfile* expected) {
     }
   }
   const char* advice = "ibstat, mlxlink: a port that came up with fewer lanes or a wrong cable slows every ring";
-  if (!slow.empty()) return {check, State::bad, some_of(slow), fmt::format("{} Mb/s as the fastest", most), advice};
+  if (!slow.empty())
+    return {check, FindingState::bad, some_of(slow), fmt::format("{} Mb/s as the fastest", most), advice};
   const std::int64_t wanted = expected == nullptr ? 0 : expected->nics.per_node * expected->nics.gbps * 1000;
   if (total < wanted) {
-    return {check, State::bad, fmt::format("{} Mb/s of all cards together", total),
+    return {check, FindingState::bad, fmt::format("{} Mb/s of all cards together", total),
             fmt::format("{} Mb/s: {} cards of {} Gb/s ({})", wanted, expected->nics.per_node, expected->nics.gbps,
                         expected->name),
             advice};
@@ -115,7 +116,7 @@ Findings lint_cards(const Places& places, const ClusterProfile* expected) {
     const char* what = places.nics.empty() ? "no network card" : "no GPU";
     Findings findings;
     for (const char* check : {"topology.locality", "topology.sharing"}) {
-      findings.push_back({check, State::absent, what, "", ""});
+      findings.push_back({check, FindingState::absent, what, "", ""});
     }
     if (!places.nics.empty()) findings.push_back(check_rate(places, expected));
     return findings;

@@ -42,20 +42,20 @@ Finding check_speed(const ChannelGraph& graph, double wanted) {
   if (wanted <= 0) return good(check, seen);
   // NCCL tries certain speeds only (48, 45, 42, 40, 30 ... GB/s): up to a tenth is lost between two of them.
   if (gbs >= 0.9 * wanted) return good(check, seen);
-  return {check, State::bad, seen, fmt::format("about {:.0f} GB/s, what the cards give together", wanted),
+  return {check, FindingState::bad, seen, fmt::format("about {:.0f} GB/s, what the cards give together", wanted),
           "the search found no fast way: look at the topology's findings first (PCIe links, locality)"};
 }
 
 Finding check_path(const ChannelGraph& graph) {
   const std::string check = fmt::format("graph.{}.path", graph.id == 0 ? "ring" : "tree");
   if (graph.near_cards()) return good(check, graph.inter_type + " to the cards");
-  return {check, State::bad, graph.inter_type + " to the cards", "PIX or PXB",
+  return {check, FindingState::bad, graph.inter_type + " to the cards", "PIX or PXB",
           "beyond PXB there is no GPUDirect RDMA: every byte takes a copy through host memory"};
 }
 
 Finding check_nvlink(const ChannelGraph& graph) {
   if (graph.by_nvlink()) return good("graph.nvlink", graph.intra_type + " between GPUs");
-  return {"graph.nvlink", State::bad, graph.intra_type + " between GPUs", "NVL",
+  return {"graph.nvlink", FindingState::bad, graph.intra_type + " between GPUs", "NVL",
           "NVLink is not used: nvidia-smi nvlink -s, the fabric manager, NCCL_P2P_LEVEL and NCCL_P2P_DISABLE"};
 }
 
@@ -79,7 +79,7 @@ Finding check_cards(const GraphDump& dump, const NodeTopology* topology, const C
   }
   const std::string seen = fmt::format("{} cards carry rings or trees", used);
   if (used >= wanted) return good("graph.cards", seen);
-  return {"graph.cards", State::bad, seen, fmt::format("{}", wanted),
+  return {"graph.cards", FindingState::bad, seen, fmt::format("{}", wanted),
           "NCCL_IB_HCA leaves some out, or NCCL sees them too far from any GPU"};
 }
 
@@ -112,7 +112,7 @@ Finding check_crossing(const ChannelGraph& ring, const ClusterProfile* expected)
   }
   if (!rails) return good("graph.crossing", "rings leave by another card than they come in by");
   return {
-      "graph.crossing", State::warning, "rings leave by another card than they come in by, and not in pairs",
+      "graph.crossing", FindingState::warning, "rings leave by another card than they come in by, and not in pairs",
       "one card a ring, or pairs of rings (NCCL_CROSS_NIC=2, the default): the network has a leaf a rail",
       "is NCCL_CROSS_NIC=1 set? Leave it at 2; with 0 each ring keeps to its rail, where it may find less bandwidth"};
 }
@@ -153,11 +153,11 @@ Finding check_nearest(const GraphDump& dump, const NodeTopology& topology) {
     }
   }
   if (!unknown.empty()) {
-    return {"graph.nearest", State::warning, joined(unknown, "; "), "devices of the topology",
+    return {"graph.nearest", FindingState::warning, joined(unknown, "; "), "devices of the topology",
             "graphs and topology are of two nodes or two runs"};
   }
   if (far.empty()) return good("graph.nearest", "no channel passes by a nearer card");
-  return {"graph.nearest", State::bad, joined(far, "; "), "the card below the GPU's own PCIe switch",
+  return {"graph.nearest", FindingState::bad, joined(far, "; "), "the card below the GPU's own PCIe switch",
           "look at the topology's findings; NCCL_IB_HCA may hide the nearest card"};
 }
 
@@ -166,8 +166,8 @@ Finding check_nvls(const GraphDump& dump, bool hopper) {
   if (nvls != nullptr && !nvls->channels.empty()) {
     return good("graph.nvls", fmt::format("{} channels", nvls->channels.size()));
   }
-  if (!hopper) return {"graph.nvls", State::absent, "no graph of NVLS", "", ""};
-  return {"graph.nvls", State::warning, "no graph of NVLS", "one, on GPUs of this kind with NVSwitches",
+  if (!hopper) return {"graph.nvls", FindingState::absent, "no graph of NVLS", "", ""};
+  return {"graph.nvls", FindingState::warning, "no graph of NVLS", "one, on GPUs of this kind with NVSwitches",
           "the fabric manager or the driver does not offer multicast, or NCCL_NVLS_ENABLE=0: collectives inside "
           "the node are slower"};
 }
@@ -189,7 +189,7 @@ Findings lint_graphs(const GraphDump& dump, const NodeTopology* topology, const 
   for (const std::int64_t id : {0, 1}) {
     const ChannelGraph* graph = dump.find(id);
     if (graph == nullptr || graph->channels.empty()) {
-      findings.push_back({fmt::format("graph.{}", id == 0 ? "ring" : "tree"), State::bad, "no channel", "some",
+      findings.push_back({fmt::format("graph.{}", id == 0 ? "ring" : "tree"), FindingState::bad, "no channel", "some",
                           "the search failed: NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH says where"});
       continue;
     }

@@ -111,7 +111,7 @@ Finding summary(const std::string& check, const std::vector<BadLink>& sick, BadL
     if (std::ranges::find(expected, s.expected) == expected.end()) expected.push_back(s.expected);
   }
   if (seen.empty()) return good(check, all_well);
-  return {check, State::bad, some_of(seen, "; "), joined(expected, "; "), advice};
+  return {check, FindingState::bad, some_of(seen, "; "), joined(expected, "; "), advice};
 }
 
 }  // namespace
@@ -135,8 +135,8 @@ std::vector<BadLink> sick_links(const Places& places) {
 
 Findings lint_links(const Places& places) {
   if (places.gpus.empty() && places.nics.empty()) {
-    return {{"topology.pci_links", State::absent, "no GPU and no network card", "", ""},
-            {"topology.nvlinks", State::absent, "no GPU", "", ""}};
+    return {{"topology.pci_links", FindingState::absent, "no GPU and no network card", "", ""},
+            {"topology.nvlinks", FindingState::absent, "no GPU", "", ""}};
   }
   const std::vector<BadLink> sick = sick_links(places);
   Findings findings;
@@ -149,8 +149,8 @@ Findings lint_links(const Places& places) {
       std::ranges::any_of(places.gpus, [](const DevicePlace& g) { return nvlink_count(*g.device()).has_value(); });
   const std::int64_t full = full_nvlinks(places);
   if (places.gpus.empty() || !known) {
-    findings.push_back(
-        {"topology.nvlinks", State::absent, places.gpus.empty() ? "no GPU" : "not known without the driver", "", ""});
+    findings.push_back({"topology.nvlinks", FindingState::absent,
+                        places.gpus.empty() ? "no GPU" : "not known without the driver", "", ""});
   } else {
     findings.push_back(summary("topology.nvlinks", sick, BadLink::Kind::nvlink,
                                full == 0 ? "no GPU has any" : fmt::format("{} a GPU", full),

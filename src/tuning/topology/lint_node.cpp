@@ -13,9 +13,9 @@ namespace {
 Finding check_count(const char* check, const char* what, std::int64_t seen, std::int64_t wanted,
                     const ClusterProfile* expected) {
   const std::string text = seen == 0 ? fmt::format("no {}", what) : fmt::format("{} {}s", seen, what);
-  if (expected == nullptr) return seen == 0 ? Finding{check, State::absent, text, "", ""} : good(check, text);
+  if (expected == nullptr) return seen == 0 ? Finding{check, FindingState::absent, text, "", ""} : good(check, text);
   if (seen >= wanted) return good(check, text);
-  return {check, State::bad, text, fmt::format("{} ({})", wanted, expected->name),
+  return {check, FindingState::bad, text, fmt::format("{} ({})", wanted, expected->name),
           "the file is of another machine or was written while devices were missing; look with lspci"};
 }
 
@@ -30,13 +30,13 @@ Finding check_cards(const Places& places, const ClusterProfile* expected) {
   names.erase("");
   Finding count =
       check_count("topology.cards", "network port", ports, expected == nullptr ? 0 : expected->nics.per_node, expected);
-  if (expected == nullptr || count.state != State::ok || names.empty()) return count;
+  if (expected == nullptr || count.state != FindingState::ok || names.empty()) return count;
   std::vector<std::string> lost;
   for (const std::string& name : expected->nics.hca) {
     if (!names.contains(name)) lost.push_back(name);
   }
   if (lost.empty()) return count;
-  return {"topology.cards", State::bad, fmt::format("{}, without {}", count.seen, joined(lost)),
+  return {"topology.cards", FindingState::bad, fmt::format("{}, without {}", count.seen, joined(lost)),
           fmt::format("{} ({})", joined(expected->nics.hca), expected->name),
           "the file is of another machine, or nics.hca is: NCCL uses the cards of nics.hca alone"};
 }
@@ -73,7 +73,7 @@ Finding check_unique(const NodeTopology& topology, const Places& places) {
   }
   const std::vector<std::string> twice = repeated(values);
   if (twice.empty()) return good("topology.unique", "bus ids, names and numbers");
-  return {"topology.unique", State::bad, some_of(twice, "; "), "each once",
+  return {"topology.unique", FindingState::bad, some_of(twice, "; "), "each once",
           "NCCL takes the first for both: write the file anew on the machine that it is for"};
 }
 
@@ -87,9 +87,9 @@ Finding check_guids(const Places& places) {
   }
   const std::vector<std::string> twice = repeated(values);
   if (twice.empty())
-    return values.empty() ? Finding{"topology.guids", State::absent, "not in this file", "", ""}
+    return values.empty() ? Finding{"topology.guids", FindingState::absent, "not in this file", "", ""}
                           : good("topology.guids", "one a port");
-  return {"topology.guids", State::warning, some_of(twice, "; "), "one a port",
+  return {"topology.guids", FindingState::warning, some_of(twice, "; "), "one a port",
           "virtual functions of one card, or a card twice: NCCL_IB_MERGE_VFS=0 and NCCL_IB_MERGE_NICS=0 keep NCCL from "
           "merging them (NVIDIA/nccl issues 1303 and 1422); if they are different cards, their firmware has one guid"};
 }
@@ -103,7 +103,7 @@ Finding check_keep(const Places& places) {
     }
   }
   if (odd.empty()) return good("topology.keep", "nothing but 1");
-  return {"topology.keep", State::warning, some_of(odd), "1, or no such attribute",
+  return {"topology.keep", FindingState::warning, some_of(odd), "1, or no such attribute",
           "NCCL drops what has another value and no GPU or card in use below it"};
 }
 
@@ -132,7 +132,7 @@ Finding check_cpus(const NodeTopology& topology, const Places& places) {
     if (!problem.empty()) odd.push_back(fmt::format("NUMA node {}: {}", cpu.numa, problem));
   }
   if (odd.empty()) return good("topology.cpus", fmt::format("{} NUMA nodes", topology.cpus.size()));
-  return {"topology.cpus", State::warning, joined(odd, "; "), "what NCCL knows",
+  return {"topology.cpus", FindingState::warning, joined(odd, "; "), "what NCCL knows",
           "NCCL guesses the speed between CPUs and the latency of the network by it"};
 }
 
@@ -148,14 +148,14 @@ Finding check_numa(const NodeTopology& topology, const Places& places) {
   }
   const char* check = "topology.numa";
   if (texts.empty())
-    return {check, State::absent, fmt::format("{} NUMA nodes without devices", topology.cpus.size()), "", ""};
+    return {check, FindingState::absent, fmt::format("{} NUMA nodes without devices", topology.cpus.size()), "", ""};
   if (counts.contains(-1)) {
-    return {check, State::warning, joined(texts, "; "), "the NUMA node of each device",
+    return {check, FindingState::warning, joined(texts, "; "), "the NUMA node of each device",
             "the firmware does not say (numa_node is -1): ranks cannot be bound near their GPU"};
   }
   if (counts.size() == 1 && topology.cpus.size() > 1 && places.gpus.size() > 1) kinds.insert({0, 0});
   if (kinds.size() == 1) return good(check, joined(texts, "; "));
-  return {check, State::warning, joined(texts, "; "), "as many GPUs and cards on each",
+  return {check, FindingState::warning, joined(texts, "; "), "as many GPUs and cards on each",
           "memory and cores of one node serve more GPUs than those of the other; is the file of this machine?"};
 }
 

@@ -1,10 +1,10 @@
-#include "jobs/dry_run/dry_step.h"
+#include "jobs/dry_run/step_lines.h"
 
 #include <map>
 #include <optional>
 #include <tuple>
 
-#include "jobs/dry_run/whole_run.h"
+#include "jobs/dry_run/run_lines.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/profile/chrome_trace.h"
@@ -13,7 +13,7 @@
 #include "src/train/plan/dry_timeline.h"
 #include "src/train/plan/pipeline_timeline.h"
 #include "src/train/plan/schedule_picture.h"
-#include "src/train/run/profiler.h"
+#include "src/train/run/profile_report.h"
 #include "src/train/step/pipeline_plan.h"
 
 namespace octet {
