@@ -6,9 +6,10 @@
 namespace octet {
 
 void load_weights(const ModelSource& source, ForwardModel& model, Stream& stream, Communicator& hosts) {
+  Staging staging(stream);
   if (!source.hugging_face) {
     model.load([&](const ParameterList& unit, const ShardedBuffer& masters) {
-      load_masters(unit, masters, source.directory, source.manifest, stream, &hosts);
+      load_masters(unit, masters, source.directory, source.manifest, staging, &hosts);
     });
     return;
   }
@@ -16,7 +17,7 @@ void load_weights(const ModelSource& source, ForwardModel& model, Stream& stream
       checkpoint::open_together(source.directory, "evaluate", source.directory, hosts);
   for (const std::string& name : from.ignored()) log::info("not needed: {}", name);
   model.load([&](const ParameterList& unit, const ShardedBuffer& masters) {
-    load_masters(unit, masters, from, stream, hosts);
+    load_masters(unit, masters, from, staging, hosts);
   });
 }
 

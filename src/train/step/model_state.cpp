@@ -151,8 +151,9 @@ void load_state(ShardedModel& model, const std::string& directory, const checkpo
   const bool recipe_state = same_recipe && stored;
   check_tensors(stored_tensors(model.all_parameters(), scaling), directory, manifest, recipe_state);
   const CheckpointSource source{directory, manifest, hosts};
+  Staging staging(stream);
   for (const TensorKind kind : checkpoint::tensor_kinds)
-    load_kind(model.parameters(), buffer_of(model, kind), kind, source, stream);
+    load_kind(model.parameters(), buffer_of(model, kind), kind, source, staging);
   scaling.reset(stream);
   if (recipe_state) load_scaling(scaling, source, stream);
   if (wanted && !recipe_state)
