@@ -139,7 +139,6 @@ struct ShardReader::Impl {
 
 ShardReader::ShardReader(const std::string& path) : impl_(std::make_unique<Impl>()) {
   hdf5::prepare();
-  const files::InputFile there(path);  // for a reason with a number, which HDF5 has not
   impl_->path = path;
   const Hdf5Properties access = hdf5::file_access(path);
   hdf5::check(H5Pset_sieve_buf_size(access.get(), sieve_bytes), path, "set the sieve buffer");
@@ -149,6 +148,7 @@ ShardReader::ShardReader(const std::string& path) : impl_(std::make_unique<Impl>
     return;
   }
   const std::string reason = hdf5::reason();
+  const files::InputFile there(path);  // throws a reason with a number, which HDF5 has not
   if (H5Fis_hdf5(path.c_str()) < 0) throw files::ReadError(path, reason);
   throw usage_error("checkpoints", "cannot open {}: {}", path, reason);
 }
