@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -21,6 +22,11 @@ namespace octet::files {
 /// back ends here.
 std::optional<std::string> agree_on_reading(const std::optional<ReadError>& mine, Communicator& world,
                                             bool others_look = true);
+
+/// How long ranks that wait for a read do nothing before they look again: a twentieth of what they have waited, within
+/// 1 and 250 ms. So a short read, of which a load has hundreds, ends soon after it is done, and a long one leaves the
+/// cores to who has work, of whom there may be more than cores.
+std::chrono::nanoseconds pause_after(std::chrono::nanoseconds waited);
 
 /// Runs `work` in a thread of its own on every rank; it calls nothing collective, and retries itself. Meanwhile the
 /// main threads ask each other whether one has failed, so that within a second the others hear of it, which then stop
