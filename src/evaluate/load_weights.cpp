@@ -8,9 +8,9 @@ namespace octet {
 void load_weights(const ModelSource& source, ForwardModel& model, Stream& stream, Communicator& hosts) {
   Staging staging(stream);
   if (!source.hugging_face) {
-    model.load([&](const ParameterList& unit, const ShardedBuffer& masters) {
-      load_masters(unit, masters, source.directory, source.manifest, staging, &hosts);
-    });
+    CheckpointSource from{source.directory, source.manifest, &hosts};
+    model.load(
+        [&](const ParameterList& unit, const ShardedBuffer& masters) { load_masters(unit, masters, from, staging); });
     return;
   }
   const checkpoint::HuggingFaceModel from =

@@ -77,8 +77,8 @@ std::string load_checkpoint(const RunConfig& config, const std::string& looked_a
     });
   }
   Staging staging(environment.stream);
-  load_masters(model.parameters(), model.master(), found->directory, found->manifest, staging, &control,
-               Weights::finite);
+  CheckpointSource source{found->directory, found->manifest, &control};
+  load_masters(model.parameters(), model.master(), source, staging, Weights::finite);
   return fmt::format("of {}, step {}", found->directory, found->manifest.state.step);
 }
 

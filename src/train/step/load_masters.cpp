@@ -53,10 +53,10 @@ void fill_pieces(const ParameterList& list, const ShardedBuffer& buffer, Staging
   stream.synchronize();  // the next list takes the same memory
 }
 
-void CheckpointSource::read(const std::vector<checkpoint::WantedPiece>& wanted) const {
+void CheckpointSource::read(const std::vector<checkpoint::WantedPiece>& wanted) {
   files::ReadProgress progress;
   const auto pieces = [&] {
-    files::with_retries(progress, [&] { checkpoint::read_pieces(directory, manifest, wanted, progress); });
+    files::with_retries(progress, [&] { checkpoint::read_pieces(directory, manifest, wanted, shards, progress); });
   };
   if (hosts == nullptr) return pieces();
   const auto absent = files::read_together("read of a checkpoint's tensors", *hosts, progress, pieces);
@@ -64,7 +64,7 @@ void CheckpointSource::read(const std::vector<checkpoint::WantedPiece>& wanted) 
 }
 
 void load_kind(const ParameterList& list, const ShardedBuffer& buffer, checkpoint::TensorKind kind,
-               const CheckpointSource& source, Staging& staging, Weights expected) {
+               CheckpointSource& source, Staging& staging, Weights expected) {
   fill_pieces(list, buffer, staging, [&](std::span<const HostPiece> pieces) {
     std::vector<checkpoint::WantedPiece> wanted;
     wanted.reserve(pieces.size());
@@ -80,9 +80,9 @@ void load_kind(const ParameterList& list, const ShardedBuffer& buffer, checkpoin
   });
 }
 
-void load_masters(const ParameterList& list, const ShardedBuffer& master, const std::string& directory,
-                  const checkpoint::Manifest& manifest, Staging& staging, Communicator* hosts, Weights expected) {
-  load_kind(list, master, checkpoint::TensorKind::master, {directory, manifest, hosts}, staging, expected);
+void load_masters(const ParameterList& list, const ShardedBuffer& master, CheckpointSource& source, Staging& staging,
+                  Weights expected) {
+  load_kind(list, master, checkpoint::TensorKind::master, source, staging, expected);
 }
 
 void load_masters(const ParameterList& list, const ShardedBuffer& master, const checkpoint::HuggingFaceModel& from,
