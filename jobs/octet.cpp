@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "checkpoints/format/file_locks.h"
 #include "jobs/octet/commands.h"
 #include "jobs/version.h"
 #include "src/base/error.h"
@@ -65,6 +66,7 @@ int dispatch(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   octet::take_size_limits_as_errors();
+  octet::checkpoint::turn_file_locks_off();
   octet::end_programs_with_us();
   return octet::end_with_reason("octet", [&] { return octet::log::after_output(octet::dispatch(argc, argv)); });
 }

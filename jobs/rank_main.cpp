@@ -1,5 +1,6 @@
 #include "jobs/rank_main.h"
 
+#include "checkpoints/format/file_locks.h"
 #include "jobs/ranks/same_build.h"
 #include "jobs/version.h"
 #include "src/base/log.h"
@@ -12,6 +13,7 @@ namespace octet {
 
 void prepare_rank_process() {
   take_size_limits_as_errors();
+  checkpoint::turn_file_locks_off();
   prepare_process_for_nccl();
   ask_for_hardware_queues();
 }

@@ -9,6 +9,7 @@
 #include "checkpoints/hugging_face/hugging_face.h"
 #include "checkpoints/hugging_face/weight_type.h"
 #include "src/base/json_reader.h"
+#include "src/base/open_files.h"
 #include "src/base/read_file.h"
 
 namespace octet::checkpoint {
@@ -76,6 +77,7 @@ void HuggingFaceModel::open_files(const std::string& directory) {
   } else {
     throw usage_error("checkpoints", "{}: has neither {} nor {}", directory, single_name, index_name);
   }
+  raise_limit_of_open_files();   // all stay open
   files_.reserve(names.size());  // places point into it
   for (const std::string& name : names) {
     const SafetensorsReader& file = files_.emplace_back(folder / name);

@@ -103,7 +103,8 @@ void PartReader::read_batch() {
     const StoredTensor& tensor = manifest_.tensors[static_cast<std::size_t>(part.tensor)];
     wanted.push_back({tensor.name, part.box, data_.data() + offsets_[i], tensor.dtype, tensor.shape});
   }
-  read_pieces(directory_, small.get(), wanted);
+  files::ReadProgress nobody_waits;
+  read_pieces(directory_, small.get(), wanted, shards_, nobody_waits);
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "checkpoints/format/manifest.h"
+#include "checkpoints/restore/open_shards.h"
 
 namespace octet::checkpoint {
 
@@ -32,8 +33,8 @@ std::vector<Part> row_parts(const StoredTensor& tensor, std::int32_t index, std:
 /// All rows of the tensor.
 std::vector<Part> row_parts(const StoredTensor& tensor, std::int32_t index, std::int64_t most = most_part_bytes);
 
-/// Reads parts of a checkpoint in a given order: several small ones at a time, so that files are not opened for each.
-/// The files were verified. One thread of the process calls it (HDF5).
+/// Reads parts of a checkpoint in a given order: several small ones at a time, so that files are not looked into for
+/// each. The files were verified. One thread of the process calls it (HDF5).
 class PartReader {
  public:
   /// `manifest` outlives the reader.
@@ -52,6 +53,7 @@ class PartReader {
   std::vector<std::vector<std::int32_t>> pieces_of_;  ///< of each tensor, indices into manifest_.pieces
   std::vector<Part> parts_;
   std::int64_t most_;
+  OpenShards shards_;
   std::vector<char> data_;
   std::vector<std::int64_t> offsets_;  ///< of the batch's parts in data_
   std::size_t batch_begin_ = 0;        ///< first part of the batch

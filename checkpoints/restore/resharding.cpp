@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <optional>
 #include <tuple>
 #include <unordered_map>
 
@@ -145,13 +144,14 @@ std::vector<ReadStep> plan_reads(const Manifest& manifest, std::span<const Wante
 
 void read_pieces(const std::string& checkpoint_directory, const Manifest& manifest,
                  std::span<const WantedPiece> wanted) {
+  OpenShards shards;
   files::ReadProgress nobody_waits;
-  read_pieces(checkpoint_directory, manifest, wanted, nobody_waits);
+  read_pieces(checkpoint_directory, manifest, wanted, shards, nobody_waits);
 }
 
 void read_pieces(const std::string& checkpoint_directory, const Manifest& manifest, std::span<const WantedPiece> wanted,
-                 files::ReadProgress& progress) {
-  std::optional<ShardReader> reader;
+                 OpenShards& shards, files::ReadProgress& progress) {
+  const ShardReader* reader = nullptr;
   std::int32_t open = -1;
   std::vector<char> buffer;
   for (const ReadStep& step : plan_reads(manifest, wanted)) {
@@ -160,14 +160,15 @@ void read_pieces(const std::string& checkpoint_directory, const Manifest& manife
     try {
       if (piece.file != open) {
         progress.begin(path);
-        reader.reset();
-        reader.emplace(path);
+        reader = &shards.open(path);
         open = piece.file;
       }
       execute(*reader, manifest, wanted[index(step.wanted)], step, buffer);
     } catch (const files::ReadError&) {
+      shards.close(path);
       throw;
     } catch (const Error& error) {
+      shards.close(path);
       if (error.code() != ExitCode::internal) throw;
       throw files::ReadError(path, error.what());
     }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "checkpoints/format/manifest.h"
+#include "checkpoints/restore/open_shards.h"
 #include "src/base/read_file.h"
 
 namespace octet::checkpoint {
@@ -34,11 +35,11 @@ std::vector<ReadStep> plan_reads(const Manifest& manifest, std::span<const Wante
 /// What read_pieces takes beside the destinations, but for a row that is longer.
 inline constexpr std::int64_t read_buffer_bytes = std::int64_t{4} << 20;
 
-/// Executes plan_reads on a directory whose files were verified. Opens each file once. Takes a buffer
-/// of 4 MiB, or of one row of a piece, beside the destination. HDF5: one thread of a process at a time. Throws
-/// ReadError where HDF5 cannot read what is there.
+/// Executes plan_reads on a directory whose files were verified, file by file, which it opens through `shards` and
+/// leaves there. Takes a buffer of 4 MiB, or of one row of a piece, beside the destination. HDF5: one thread of a
+/// process at a time. Throws ReadError where HDF5 cannot read what is there.
 void read_pieces(const std::string& checkpoint_directory, const Manifest& manifest, std::span<const WantedPiece> wanted,
-                 files::ReadProgress& progress);
+                 OpenShards& shards, files::ReadProgress& progress);
 void read_pieces(const std::string& checkpoint_directory, const Manifest& manifest,
                  std::span<const WantedPiece> wanted);
 

@@ -1,5 +1,8 @@
 #include "checkpoints/restore/restore.h"
 
+#include <omp.h>
+
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <map>
@@ -85,16 +88,23 @@ std::optional<std::string> share_manifest(const std::string& directory, Manifest
   return std::nullopt;
 }
 
+/// Files that this rank hashes at a time: one a thread that it computes with, until the storage is what limits it. To
+/// be asked on the main thread, which OpenMP answers for.
+int hashing_threads() {
+  constexpr int most = 8;
+  return std::min(omp_get_max_threads(), most);
+}
+
 /// The ranks together hash every file that the manifest lists; what is wrong. Rank 0 keeps the verdict.
 std::optional<std::string> verify_files(const std::string& directory, const Manifest& manifest, Communicator& world,
                                         Verdicts& verdicts) {
   const bool keeps = world.rank() == 0;
   Verdicts::Files seen;
   if (keeps) seen = Verdicts::look_at(directory, manifest.files);
-  const int rank = world.rank(), ranks = world.size();
+  const int rank = world.rank(), ranks = world.size(), threads = hashing_threads();
   Findings mine;
   files::ReadProgress progress;
-  const auto read = [&] { mine = hash_share(directory, manifest.files, rank, ranks, progress); };
+  const auto read = [&] { mine = hash_share(directory, manifest.files, rank, ranks, threads, progress); };
   if (auto absent = files::read_together("read of a checkpoint's files", world, progress, read)) return absent;
   const Findings all = of_all_ranks(mine, world);
   if (keeps && all.complete) verdicts.keep(directory, std::move(seen), all.all_well());

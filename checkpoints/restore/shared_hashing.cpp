@@ -4,22 +4,74 @@
 
 #include <algorithm>
 #include <functional>
+#include <mutex>
 #include <numeric>
+#include <set>
+#include <stop_token>
 #include <utility>
 
 #include "checkpoints/format/hash.h"
 #include "checkpoints/format/shard_file.h"
+#include "checkpoints/restore/on_threads.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/packing.h"
 
 namespace octet::checkpoint {
 namespace {
 
+constexpr std::size_t most_named = 3;
+
+/// One open file is looked at, read and hashed. What is wrong with it; empty when nothing is.
+std::string judge(const std::string& path, const StoredFile& expected, const std::stop_token& stop,
+                  files::ReadProgress& progress) {
+  const files::InputFile file(path);
+  const std::int64_t bytes = file.size();
+  if (bytes != expected.bytes) {  // no need to read it all
+    return fmt::format("{}: found {} bytes, expected {}", path, bytes, expected.bytes);
+  }
+  const StoredFile found = hash_file(file, expected.name, [&](std::int64_t read) {
+    progress.add(read);
+    if (stop.stop_requested()) throw files::ReadStopped{};
+  });
+  if (found.hash == expected.hash && found.bytes == expected.bytes) return {};
+  return fmt::format("{}: found hash {}, expected {}", path, found.hash, expected.hash);
+}
+
+/// Tells the one who waits what is read: of several files at a time one that is not read to its end.
+class FilesInWork {
+ public:
+  explicit FilesInWork(files::ReadProgress& progress) : progress_(progress) {}
+
+  void begin(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    paths_.insert(path);
+    progress_.begin(path);
+  }
+  void end(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    paths_.erase(path);
+    if (!paths_.empty()) progress_.begin(*paths_.begin());
+  }
+
+ private:
+  files::ReadProgress& progress_;
+  std::mutex mutex_;
+  std::set<std::string> paths_;
+};
+
+}  // namespace
+
 std::vector<std::size_t> share_of(int rank, int ranks, const std::vector<StoredFile>& files) {
+  std::vector<std::size_t> mine;
+  if (files.size() <= static_cast<std::size_t>(ranks)) {
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      if (i * static_cast<std::size_t>(ranks) / files.size() == static_cast<std::size_t>(rank)) mine.push_back(i);
+    }
+    return mine;
+  }
   std::vector<std::size_t> order(files.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return files[i].bytes; });
-  std::vector<std::size_t> mine;
   std::vector<std::int64_t> loads(static_cast<std::size_t>(ranks));
   for (const std::size_t i : order) {
     const auto least = std::ranges::min_element(loads);
@@ -28,22 +80,6 @@ std::vector<std::size_t> share_of(int rank, int ranks, const std::vector<StoredF
   }
   return mine;
 }
-
-constexpr std::size_t most_named = 3;
-
-/// One open file is looked at, read and hashed. What is wrong with it; empty when nothing is.
-std::string judge(const std::string& path, const StoredFile& expected, files::ReadProgress& progress) {
-  const files::InputFile file(path);
-  const std::int64_t bytes = file.size();
-  if (bytes != expected.bytes) {  // no need to read it all
-    return fmt::format("{}: found {} bytes, expected {}", path, bytes, expected.bytes);
-  }
-  const StoredFile found = hash_file(file, expected.name, [&](std::int64_t read) { progress.add(read); });
-  if (found.hash == expected.hash && found.bytes == expected.bytes) return {};
-  return fmt::format("{}: found hash {}, expected {}", path, found.hash, expected.hash);
-}
-
-}  // namespace
 
 void Findings::add(std::string what) {
   if (wrong.size() < most_named) {
@@ -60,14 +96,20 @@ std::string Findings::text() const {
 }
 
 Findings hash_share(const std::string& directory, const std::vector<StoredFile>& files, int rank, int ranks,
-                    files::ReadProgress& progress) {
+                    int threads, files::ReadProgress& progress) {
+  const std::vector<std::size_t> mine = share_of(rank, ranks, files);
+  std::vector<std::string> wrong(mine.size());
+  FilesInWork in_work(progress);
+  on_threads(mine.size(), threads, [&](std::size_t i, const std::stop_token& stop) {
+    const StoredFile& file = files[mine[i]];
+    const std::string path = directory + "/" + file.name;
+    in_work.begin(path);
+    files::with_retries(progress, [&] { wrong[i] = judge(path, file, stop, progress); });
+    in_work.end(path);
+  });
   Findings findings;
-  for (const std::size_t i : share_of(rank, ranks, files)) {
-    const std::string path = directory + "/" + files[i].name;
-    progress.begin(path);
-    std::string wrong;
-    files::with_retries(progress, [&] { wrong = judge(path, files[i], progress); });
-    if (!wrong.empty()) findings.add(std::move(wrong));
+  for (std::string& what : wrong) {
+    if (!what.empty()) findings.add(std::move(what));
   }
   return findings;
 }
@@ -75,7 +117,7 @@ Findings hash_share(const std::string& directory, const std::vector<StoredFile>&
 Findings try_hash_share(const std::string& directory, const std::vector<StoredFile>& files, int rank, int ranks,
                         files::ReadProgress& progress) {
   try {
-    return hash_share(directory, files, rank, ranks, progress);
+    return hash_share(directory, files, rank, ranks, 1, progress);
   } catch (const files::ReadStopped&) {
     return {.wrong = {directory + ": was not read to the end"}, .complete = false};
   } catch (const files::ReadError& error) {

@@ -22,12 +22,19 @@ struct Findings {
   std::string text() const;
 };
 
-/// Compares size and hash of this rank's share of the files. The ranks together read each file once: the largest first,
-/// each by the rank with the least so far. Nothing collective, no HDF5: any thread. Throws ReadError, after retries,
-/// and ReadStopped when it is stopped.
+/// Which of the files, in the manifest's order, which is that of their writers, a rank of so many hashes. Where there
+/// are no more files than ranks, file i of F falls to rank floor(i · ranks / F): of as many ranks as have written to
+/// the one that wrote it, and will read it next, then out of the memory of its host; of fewer writers a node to one of
+/// their node. Of more files the largest first, each to the rank with the least so far.
+std::vector<std::size_t> share_of(int rank, int ranks, const std::vector<StoredFile>& files);
+
+/// Compares size and hash of this rank's share of the files, that many at a time, each in a thread of its own. The
+/// ranks together read each file once. Nothing collective, no HDF5: any thread. Throws ReadError, after retries, and
+/// ReadStopped when it is stopped; the other files are not read to their end then.
 Findings hash_share(const std::string& directory, const std::vector<StoredFile>& files, int rank, int ranks,
-                    files::ReadProgress& progress);
-/// The same for checkpoints whose reading is not worth a run: what could not be read is in the findings.
+                    int threads, files::ReadProgress& progress);
+/// The same, file by file beside a run, for checkpoints whose reading is not worth a run: what could not be read is in
+/// the findings.
 Findings try_hash_share(const std::string& directory, const std::vector<StoredFile>& files, int rank, int ranks,
                         files::ReadProgress& progress);
 

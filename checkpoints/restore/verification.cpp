@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <filesystem>
 #include <iterator>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 #include "checkpoints/format/hash.h"
 #include "checkpoints/format/shard_file.h"
 #include "checkpoints/restore/file_parts.h"
+#include "checkpoints/restore/on_threads.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -98,38 +96,6 @@ std::vector<Pieces> pieces_of(const Manifest& manifest) {
   return by_file;
 }
 
-/// Runs work(i) for i below n on some threads, while the calling thread hands the bytes that `done` counts to progress.
-void on_threads(std::size_t n, int threads, const std::function<void(std::size_t)>& work,
-                std::atomic<std::int64_t>& done, const std::function<void(std::int64_t)>& progress) {
-  std::atomic<std::size_t> next = 0;
-  std::size_t finished = 0;
-  std::mutex mutex;  // of `finished`
-  std::condition_variable all_finished;
-  const auto take_turns = [&] {
-    for (std::size_t i = next++; i < n; i = next++) {
-      work(i);
-      const std::lock_guard lock(mutex);
-      if (++finished == n) all_finished.notify_one();
-    }
-  };
-  std::vector<std::jthread> pool;  // joins when it goes
-  std::unique_lock lock(mutex);
-  // Where the system gives no thread or `progress` throws, no thread begins another file. Goes before the lock.
-  struct End {
-    std::atomic<std::size_t>& next;
-    std::size_t n;
-    ~End() { next = n; }
-  };
-  const End end{next, n};
-  for (std::size_t t = 0; t < std::min(n, static_cast<std::size_t>(std::max(1, threads))); ++t) {
-    pool.emplace_back(take_turns);
-  }
-  while (!all_finished.wait_for(lock, std::chrono::milliseconds(50), [&] { return finished == n; })) {
-    if (progress) progress(done.exchange(0));
-  }
-  if (progress) progress(done.exchange(0));
-}
-
 }  // namespace
 
 std::vector<Damage> find_damage(const std::string& directory, const Manifest& manifest, int threads,
@@ -138,10 +104,12 @@ std::vector<Damage> find_damage(const std::string& directory, const Manifest& ma
   std::vector<std::vector<Damage>> damage(pieces.size());
   std::atomic<std::int64_t> done = 0;
   const Progressed count = [&](std::int64_t bytes) { done += bytes; };
-  on_threads(
-      damage.size(), threads,
-      [&](std::size_t i) { damage[i] = examine(directory, manifest, manifest.files[i], pieces[i], count); }, done,
-      progress);
+  const auto examine_one = [&](std::size_t i, const std::stop_token&) {
+    damage[i] = examine(directory, manifest, manifest.files[i], pieces[i], count);
+  };
+  on_threads(damage.size(), threads, examine_one, [&] {
+    if (progress) progress(done.exchange(0));
+  });
   std::vector<Damage> found;
   for (auto& of_file : damage) std::ranges::move(of_file, std::back_inserter(found));
   return found;

@@ -6,9 +6,6 @@ namespace octet {
 /// order in which the host gave them.
 inline constexpr const char* nccl_launch_order_variable = "NCCL_LAUNCH_ORDER_IMPLICIT";
 
-/// More than any job needs; programs that close all files up to the limit take their time for it.
-inline constexpr unsigned long most_open_files = 1UL << 20;
-
 /// Makes the process fit for NCCL. To be called first in main, before another thread may read the environment. Without
 /// NCCL it has no effect.
 ///
@@ -17,9 +14,8 @@ inline constexpr unsigned long most_open_files = 1UL << 20;
 ///   does NCCL promise that they cannot wait for each other ("Using multiple NCCL communicators concurrently" in its
 ///   user guide); without it, that depends on whether the multiprocessors can hold the kernels of all communicators at
 ///   once.
-/// - It raises the limit of open files to the most that is allowed, or most_open_files. NCCL holds a socket for each
-///   connection over a network card, some thousand for an all-to-all of 512 ranks, and 1,024 files are often all that a
-///   job may open.
+/// - It raises the limit of open files (src/base/open_files.h). NCCL holds a socket for each connection over a network
+///   card, some thousand for an all-to-all of 512 ranks, and 1,024 files are often all that a job may open.
 void prepare_process_for_nccl();
 
 }  // namespace octet

@@ -145,7 +145,7 @@ enum class State : std::int32_t { ended, reading, failed };
 
 /// Until all have ended, or one has failed.
 void watch(const char* what, const ReadingThread& thread, const ReadProgress& progress, Communicator& world) {
-  for (milliseconds pause(1);;) {
+  for (const auto begin = std::chrono::steady_clock::now();;) {
     const OperationScope operation(what);  // its deadline begins anew with every progress
     for (const std::int64_t bytes = progress.bytes(); bytes == progress.bytes();) {
       const State mine = !thread.ended() ? State::reading : thread.unread() ? State::failed : State::ended;
@@ -155,8 +155,7 @@ void watch(const char* what, const ReadingThread& thread, const ReadProgress& pr
         operation.check_deadline(
             fmt::format("the file system of {} does not answer for {}", log::host(), progress.path()));
       }
-      std::this_thread::sleep_for(pause);
-      pause = std::min(2 * pause, milliseconds(250));
+      std::this_thread::sleep_for(pause_after(std::chrono::steady_clock::now() - begin));
     }
   }
 }
@@ -205,6 +204,10 @@ Answer answer_of(const std::optional<ReadError>& mine, const Place& place, const
 }
 
 }  // namespace
+
+std::chrono::nanoseconds pause_after(std::chrono::nanoseconds waited) {
+  return std::clamp<std::chrono::nanoseconds>(waited / 20, milliseconds(1), milliseconds(250));
+}
 
 std::optional<std::string> agree_on_reading(const std::optional<ReadError>& mine, Communicator& world,
                                             bool others_look) {

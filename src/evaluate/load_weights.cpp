@@ -6,17 +6,18 @@
 namespace octet {
 
 void load_weights(const ModelSource& source, ForwardModel& model, Stream& stream, Communicator& hosts) {
+  Staging staging(stream);
   if (!source.hugging_face) {
-    model.load([&](const ParameterList& unit, const ShardedBuffer& masters) {
-      load_masters(unit, masters, source.directory, source.manifest, stream, &hosts);
-    });
+    CheckpointSource from{source.directory, source.manifest, &hosts};
+    model.load(
+        [&](const ParameterList& unit, const ShardedBuffer& masters) { load_masters(unit, masters, from, staging); });
     return;
   }
   const checkpoint::HuggingFaceModel from =
       checkpoint::open_together(source.directory, "evaluate", source.directory, hosts);
   for (const std::string& name : from.ignored()) log::info("not needed: {}", name);
   model.load([&](const ParameterList& unit, const ShardedBuffer& masters) {
-    load_masters(unit, masters, from, stream, hosts);
+    load_masters(unit, masters, from, staging, hosts);
   });
 }
 

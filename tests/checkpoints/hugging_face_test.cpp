@@ -1,6 +1,8 @@
 #include "checkpoints/hugging_face/hugging_face.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -444,6 +446,20 @@ TEST_F(HuggingFace, AnotherModelThanTheCheckpointsIsRefused) {
   EXPECT_HAS(error_of([&] { export_to("x", small_options(WeightType::fp32, 1000, true)); }), "parameters, but model");
   EXPECT_FALSE(fs::exists(root_ / "x"));
   EXPECT_FALSE(fs::exists(root_ / "x.tmp"));
+}
+
+/// Each file stays open, of which a folder may have more than a process may open at first.
+TEST_F(HuggingFace, MoreFilesThanTheSoftLimitOfOpenOnes) {
+  test::write_small(root_ / "c", 9);
+  ASSERT_GT(export_to("many", small_options(WeightType::fp32, 1)).files, 10);
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const FileHandle lowest(dup(STDERR_FILENO));
+  const rlimit few{static_cast<rlim_t>(lowest.get()) + 4, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  const std::string error = test::error_or_none([&] { HuggingFaceModel model(root_ / "many"); });
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(error, "");
 }
 
 TEST_F(HuggingFace, AnExportThatFailsLeavesNothing) {

@@ -110,6 +110,15 @@ class ReadTogether : public test::SaverTest {
   std::string on_node_;
 };
 
+TEST(PauseAfter, IsATwentiethOfTheWaitWithinBounds) {
+  using std::chrono::milliseconds;
+  EXPECT_EQ(files::pause_after(milliseconds(0)), milliseconds(1));
+  EXPECT_EQ(files::pause_after(milliseconds(20)), milliseconds(1));
+  EXPECT_EQ(files::pause_after(milliseconds(400)), milliseconds(20));
+  EXPECT_EQ(files::pause_after(milliseconds(5000)), milliseconds(250));
+  EXPECT_EQ(files::pause_after(std::chrono::hours(1)), milliseconds(250));
+}
+
 TEST_F(ReadTogether, AMountThatIsMissingOnOneHost) {
   if (size() == 1) GTEST_SKIP() << "needs 2 ranks";
   if (last()) fs::remove(mount_ / "checkpoints");

@@ -5,6 +5,7 @@
 
 #include "checkpoints/format/hash.h"
 #include "tests/checkpoints/file_size_limit.h"
+#include "tests/checkpoints/open_events.h"
 #include "tests/checkpoints/virtual_ranks.h"
 
 namespace octet::checkpoint::test {
@@ -36,6 +37,14 @@ struct Sample {
 
 void expect_in(const std::string& part, const std::string& all) {
   EXPECT_NE(all.find(part), std::string::npos) << "expected \"" << part << "\" in: " << all;
+}
+
+/// A file system may take a millisecond for each opening, of which a load has many.
+TEST_F(ShardFile, AReaderOpensItOnce) {
+  const Sample sample;
+  OpenEvents events(sample.path);
+  const ShardReader reader(sample.path);
+  EXPECT_EQ(events.take(), "o");
 }
 
 TEST_F(ShardFile, RoundTripOfEveryDtypeAndItsParts) {

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "src/base/open_files.h"
+
 namespace octet {
 namespace {
 

@@ -1,6 +1,10 @@
 // `octet checkpoint`: what a person types, sees and gets as exit code.
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include "checkpoints/format/hash.h"
 #include "checkpoints/format/manifest.h"
+#include "src/base/files.h"
 #include "tests/checkpoints/small_checkpoint.h"
 #include "tests/jobs/job.h"
 
@@ -174,6 +178,15 @@ TEST_F(CheckpointCommand, Verify) {
   // A checkpoint under the name of another step would be taken for it.
   fs::rename(at(20), at(21));
   expect(64, "verify " + at(21), {"is of step 20"});
+}
+
+/// HDF5 would ask for a lock that somebody has, or that the file system does not know.
+TEST_F(CheckpointCommand, TakesNoLocksWhateverTheEnvironmentSays) {
+  const std::string path = at(10) + "/writer-00000.h5";
+  const FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(::flock(file.get(), LOCK_EX | LOCK_NB), 0);
+  const CommandResult result = run_command("HDF5_USE_FILE_LOCKING=TRUE " + octet_checkpoint + "verify " + at(10));
+  EXPECT_EQ(result.exit_code, 0) << result.all();
 }
 
 TEST_F(CheckpointCommand, VerifyLooksAtAViewToo) {

@@ -1,4 +1,8 @@
 // octet-evaluate on a trained run: what it prints and writes, in every layout and of every form of the model.
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include "src/base/files.h"
 #include "tests/jobs/job.h"
 
 namespace octet::test {
@@ -60,6 +64,21 @@ TEST(Evaluate, EveryLayoutAndExportGivesTheSameNumbers) {
   EXPECT_NEAR(loss_of(results(run + text + " --tp 2 --row-tokens 32", 4)), loss, 1e-5);
   EXPECT_NEAR(loss_of(results("for-evaluation --tokenizer bytes" + text)), loss, 1e-12);
   EXPECT_GT(std::abs(loss_of(results(run + text + " --stride 8")) - loss), 1e-4);  // other tokens are seen
+}
+
+// HDF5 would ask for a lock that somebody has, or that the file system does not know.
+TEST(Evaluate, TakesNoLocksWhateverTheEnvironmentSays) {
+  const std::string run = saved_run().directory;
+  std::vector<FileHandle> locked;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(workplace() / (run + "/checkpoints"))) {
+    if (entry.path().extension() != ".h5") continue;
+    const FileHandle& file = locked.emplace_back(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC));
+    ASSERT_EQ(::flock(file.get(), LOCK_EX | LOCK_NB), 0);
+  }
+  ASSERT_FALSE(locked.empty());
+  const CommandResult r =
+      in_workplace("env HDF5_USE_FILE_LOCKING=TRUE " + octet_evaluate + run + " --precision fp32 --text " + held_out());
+  EXPECT_EQ(r.exit_code, 0) << r.all();
 }
 
 // A model may see far more than texts are long: no row is as long as that, and none sees less than a text.

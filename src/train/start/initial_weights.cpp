@@ -58,7 +58,8 @@ std::string load_folder(const std::string& from, const RunEnvironment& environme
   Communicator& control = environment.control;
   const auto folder = checkpoint::open_together(from, "train", fmt::format("init.from = {}", from), control);
   for (const std::string& name : folder.ignored()) log::info("not needed: {}", name);
-  load_masters(model.parameters(), model.master(), folder, environment.stream, control, Weights::finite);
+  Staging staging(environment.stream);
+  load_masters(model.parameters(), model.master(), folder, staging, control, Weights::finite);
   return fmt::format("of the Hugging Face folder {}", from);
 }
 
@@ -75,8 +76,9 @@ std::string load_checkpoint(const RunConfig& config, const std::string& looked_a
       return found->directory;
     });
   }
-  load_masters(model.parameters(), model.master(), found->directory, found->manifest, environment.stream, &control,
-               Weights::finite);
+  Staging staging(environment.stream);
+  CheckpointSource source{found->directory, found->manifest, &control};
+  load_masters(model.parameters(), model.master(), source, staging, Weights::finite);
   return fmt::format("of {}, step {}", found->directory, found->manifest.state.step);
 }
 

@@ -32,13 +32,14 @@ checkpoint::Box box_of(const Shard& shard) {
   return box;
 }
 
-void fill_pieces(const ParameterList& list, const ShardedBuffer& buffer, Stream& stream,
+void fill_pieces(const ParameterList& list, const ShardedBuffer& buffer, Staging& staging,
                  const std::function<void(std::span<const HostPiece>)>& read) {
   const ShardLayout& layout = buffer.layout();
+  Stream& stream = staging.stream();
   Device& device = stream.device();
   const bool direct = device.type() == DeviceType::cpu;  // device memory is the host's
-  std::vector<float> staging(direct ? 0 : static_cast<std::size_t>(layout.elements()));
-  const auto place = [&](std::size_t i) { return direct ? buffer.data(i) : staging.data() + layout.offset(i); };
+  float* const staged = direct ? nullptr : staging.of(layout.elements());
+  const auto place = [&](std::size_t i) { return direct ? buffer.data(i) : staged + layout.offset(i); };
   std::vector<HostPiece> pieces;
   for (std::size_t i = 0; i < layout.size(); ++i) {
     if (layout.shard(i).rows == 0) continue;
@@ -49,13 +50,13 @@ void fill_pieces(const ParameterList& list, const ShardedBuffer& buffer, Stream&
   for (std::size_t i = 0; i < layout.size() && !direct; ++i) {
     device.copy_from_host(buffer.data(i), place(i), layout.shard(i).elements() * 4, stream);
   }
-  stream.synchronize();  // the staging memory ends here
+  stream.synchronize();  // the next list takes the same memory
 }
 
-void CheckpointSource::read(const std::vector<checkpoint::WantedPiece>& wanted) const {
+void CheckpointSource::read(const std::vector<checkpoint::WantedPiece>& wanted) {
   files::ReadProgress progress;
   const auto pieces = [&] {
-    files::with_retries(progress, [&] { checkpoint::read_pieces(directory, manifest, wanted, progress); });
+    files::with_retries(progress, [&] { checkpoint::read_pieces(directory, manifest, wanted, shards, progress); });
   };
   if (hosts == nullptr) return pieces();
   const auto absent = files::read_together("read of a checkpoint's tensors", *hosts, progress, pieces);
@@ -63,8 +64,8 @@ void CheckpointSource::read(const std::vector<checkpoint::WantedPiece>& wanted) 
 }
 
 void load_kind(const ParameterList& list, const ShardedBuffer& buffer, checkpoint::TensorKind kind,
-               const CheckpointSource& source, Stream& stream, Weights expected) {
-  fill_pieces(list, buffer, stream, [&](std::span<const HostPiece> pieces) {
+               CheckpointSource& source, Staging& staging, Weights expected) {
+  fill_pieces(list, buffer, staging, [&](std::span<const HostPiece> pieces) {
     std::vector<checkpoint::WantedPiece> wanted;
     wanted.reserve(pieces.size());
     for (const HostPiece& p : pieces) {
@@ -79,14 +80,14 @@ void load_kind(const ParameterList& list, const ShardedBuffer& buffer, checkpoin
   });
 }
 
-void load_masters(const ParameterList& list, const ShardedBuffer& master, const std::string& directory,
-                  const checkpoint::Manifest& manifest, Stream& stream, Communicator* hosts, Weights expected) {
-  load_kind(list, master, checkpoint::TensorKind::master, {directory, manifest, hosts}, stream, expected);
+void load_masters(const ParameterList& list, const ShardedBuffer& master, CheckpointSource& source, Staging& staging,
+                  Weights expected) {
+  load_kind(list, master, checkpoint::TensorKind::master, source, staging, expected);
 }
 
 void load_masters(const ParameterList& list, const ShardedBuffer& master, const checkpoint::HuggingFaceModel& from,
-                  Stream& stream, Communicator& hosts, Weights expected) {
-  fill_pieces(list, master, stream, [&](std::span<const HostPiece> pieces) {
+                  Staging& staging, Communicator& hosts, Weights expected) {
+  fill_pieces(list, master, staging, [&](std::span<const HostPiece> pieces) {
     files::ReadProgress progress;
     const auto read_all = [&] {
       for (const HostPiece& p : pieces) from.read_box(p.parameter.name, p.box, p.data, progress);

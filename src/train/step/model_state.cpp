@@ -51,7 +51,7 @@ void check_tensors(const std::vector<checkpoint::StoredTensor>& expected, const 
 }
 
 /// Whole tensors on every rank, small beside a kind of the model's.
-void load_scaling(Float8Scaling& scaling, const CheckpointSource& source, Stream& stream) {
+void load_scaling(Float8Scaling& scaling, CheckpointSource& source, Stream& stream) {
   std::vector<Float8Scaling::State> state = scaling.state();
   std::vector<std::vector<char>> staging;
   std::vector<checkpoint::WantedPiece> wanted;
@@ -150,9 +150,10 @@ void load_state(ShardedModel& model, const std::string& directory, const checkpo
   const bool stored = std::ranges::any_of(manifest.tensors, is_recipe_state), wanted = !scaling.state().empty();
   const bool recipe_state = same_recipe && stored;
   check_tensors(stored_tensors(model.all_parameters(), scaling), directory, manifest, recipe_state);
-  const CheckpointSource source{directory, manifest, hosts};
+  CheckpointSource source{directory, manifest, hosts};
+  Staging staging(stream);
   for (const TensorKind kind : checkpoint::tensor_kinds)
-    load_kind(model.parameters(), buffer_of(model, kind), kind, source, stream);
+    load_kind(model.parameters(), buffer_of(model, kind), kind, source, staging);
   scaling.reset(stream);
   if (recipe_state) load_scaling(scaling, source, stream);
   if (wanted && !recipe_state)
