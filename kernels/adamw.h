@@ -13,6 +13,15 @@
 
 namespace octet {
 
+/// A scale of fp8 codes that is predicted before the update that writes them (kernels/predicted_scales.h).
+struct ScalePrediction {
+  const std::int64_t* leader = nullptr;  ///< device; null: nothing is predicted
+  float* scale = nullptr;                ///< device; where the prediction goes
+  bool power_of_two = false;             ///< ComputeScales'
+
+  bool operator==(const ScalePrediction&) const = default;
+};
+
 /// One decoupled-weight-decay Adam update of a parameter shard (Loshchilov & Hutter, arXiv:1711.05101), in the order
 /// of torch.optim.AdamW:  g = gradient · *gradient_scale;  p *= 1 - lr·wd;  m += (g - m)·(1 - beta1);
 /// v = beta2·v + (1 - beta2)·g²;  p -= lr/bias1 · m / (sqrt(v)/sqrt(bias2) + eps).
@@ -35,12 +44,16 @@ struct AdamWUpdate {
   const float* gradient_scale = nullptr;  ///< device: the clip factor
   const std::uint32_t* skip = nullptr;    ///< device: when non-zero nothing is changed
   void* rounded = nullptr;                ///< [n], bf16: where the new parameter goes rounded too; null: nowhere
+  Float8Out float8{};                     ///< [n], e4m3: the parameter as it is left, not transposed
+  ScalePrediction prediction{};           ///< of float8's scale; the update itself does not read it
   StatsOut stats{};                       ///< of the parameter as it is left; non_finite is not used
   /// The most multiprocessors of a GPU that the update may take. It takes each of them whole, so that the others are
   /// free for work beside it; 0 means all. The CPU has no use for it.
   std::int64_t multiprocessors = 0;
 
-  std::int64_t bytes_moved() const { return n * (24 + size_of(gradient_dtype) + (rounded == nullptr ? 0 : 2)); }
+  std::int64_t bytes_moved() const {
+    return n * (24 + size_of(gradient_dtype) + (rounded == nullptr ? 0 : 2) + float8.forms());
+  }
   bool operator==(const AdamWUpdate&) const = default;
 };
 

@@ -34,6 +34,8 @@
   PLAIN(cross_entropy_stats, CrossEntropyStats, memory_bound)         \
   PLAIN(cross_entropy_finish, CrossEntropyFinish, memory_bound)       \
   PLAIN(adamw, AdamWUpdates, memory_bound)                            \
+  PLAIN(predict_scales, PredictScales, memory_bound)                  \
+  PLAIN(recast_float8, RecastFloat8, memory_bound)                    \
   PLAIN(sum, Sum, memory_bound)                                       \
   WITH_WORKSPACE(sum_of_squares, SumOfSquares, memory_bound)          \
   PLAIN(accumulate, Accumulate, memory_bound)                         \

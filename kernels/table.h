@@ -10,6 +10,7 @@
 #include "kernels/fill_normal.h"
 #include "kernels/gemm.h"
 #include "kernels/operations.h"
+#include "kernels/predicted_scales.h"
 #include "kernels/reduce.h"
 #include "kernels/rmsnorm.h"
 #include "kernels/rope.h"

@@ -94,7 +94,7 @@ def gemms(m, aims):
 
 def casts(m, aims):
     for recipe, aim in CASTS.items():
-        ops = [(row, count) for label, row, count in bench_rows.block_ops(MODELS["8b"], "float8", 4, recipe)
+        ops = [(row, count) for label, row, count in m.block_ops(MODELS["8b"], "float8", 4, recipe)
                if label.startswith(CAST_LABELS)]
         seconds = [m.op_seconds(row) for row, _ in ops]
         total = BLOCKS * sum(s * count for s, (_, count) in zip(seconds, ops)) if all(seconds) else None

@@ -62,6 +62,13 @@ class Measured:
         parts = [self.seconds("octet", part["row"]) for part in bench_rows.apart(row)]
         return sum(parts) if parts and all(parts) else None
 
+    def block_ops(self, model, *options):
+        """Those of the program; of before they were measured, those of its builds until then."""
+        ops = bench_rows.block_ops(model, *options)
+        if all(self.op_seconds(row) for _, row, _ in ops):
+            return ops
+        return bench_rows.block_ops(model, *options, left=False)
+
     def floor(self, row):
         """Seconds that FLOPs and bytes allow; None where peak or copy rate is not known."""
         peak = self.fp8_peak if row.get("mode", "bf16") != "bf16" else self.bf16_peak

@@ -253,12 +253,12 @@ def swiglu_sizes(m, float8):
     return dict(rows=TOKENS, columns=m["ffn_dim"], **writes(True)) if float8 else dict(n=TOKENS * m["ffn_dim"])
 
 
-def adamw(n, gradient=None, multiprocessors=None, rounded=False):
+def adamw(n, gradient=None, multiprocessors=None, rounded=False, float8=False):
     """`multiprocessors`: of the GPU, that it takes at most, as beside a forward pass (optimizer.beside_multiprocessors).
-    `rounded`: it writes the weights in bf16 as well."""
-    row = kernel("adamw", ((26 if gradient else 28) + (2 if rounded else 0)) * n, n=n, **stored_in(gradient))
-    if rounded:
-        row.update(row=f"{row['row']}/rounded", rounded=True)
+    `rounded`, `float8`: it writes the weights in bf16 or in 8 bits as well."""
+    row = kernel("adamw", ((26 if gradient else 28) + (2 if rounded else 1 if float8 else 0)) * n, n=n, **stored_in(gradient))
+    for form in ["rounded"] * rounded + ["float8"] * float8:
+        row.update({"row": f"{row['row']}/{form}", form: True})
     if multiprocessors:
         row.update(row=f"{row['row']}/{multiprocessors}-multiprocessors", multiprocessors=multiprocessors)
     return row

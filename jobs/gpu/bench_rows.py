@@ -80,15 +80,21 @@ def recipe_kernel_rows():
     return unique(rows)
 
 
+def block_kernels(m, precision, recipe, left):
+    return [row for gradients in (None, "bf16")
+            for _, row, _ in block_ops(m, precision, recipe=recipe, gradients=gradients, left=left)
+            if row["op"] not in ("gemm", "attention_forward", "attention_backward")]
+
+
 def kernel_rows():
     rows = [copy()]
     for model in STACKS:
         for precision, recipe in TIMED_BLOCKS:
-            rows += [row for gradients in (None, "bf16")
-                     for _, row, _ in block_ops(MODELS[model], precision, recipe=recipe, gradients=gradients)
-                     if row["op"] not in ("gemm", "attention_forward", "attention_backward")]
+            rows += block_kernels(MODELS[model], precision, recipe, left=False)
         for _, o, i in linears(MODELS[model]):
             rows += apart(cast_weight(o, i)) + apart(adamw(o * i, rounded=True))
+        for precision, recipe in TIMED_BLOCKS:
+            rows += block_kernels(MODELS[model], precision, recipe, left=True)
     for model in ("8b", "70b"):
         m = MODELS[model]
         rows += [fill_normal(m["ffn_dim"] * m["dim"]), embedding_forward(m), embedding_backward(m, "add"), embedding_backward(m, "first"), cross_entropy(m)]

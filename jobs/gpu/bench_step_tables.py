@@ -149,7 +149,7 @@ def variants(m):
 
 def where(m, model, precision, recipe, micro_batches, gradients=None):
     parts, missing = {}, False
-    for label, row, count in bench_rows.block_ops(MODELS[model], precision, micro_batches, recipe, gradients):
+    for label, row, count in m.block_ops(MODELS[model], precision, micro_batches, recipe, gradients):
         seconds, floor = m.op_seconds(row), m.floor(row)
         missing = missing or seconds is None or floor is None
         part = parts.setdefault(label, [0, 0])

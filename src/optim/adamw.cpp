@@ -31,6 +31,8 @@ void adamw_step(Stream& stream, const KernelTable& kernels, const OptimizerConfi
             .gradient_scale = clip_factor,
             .skip = skip,
             .rounded = s.rounded,
+            .float8 = s.float8,
+            .prediction = s.prediction,
             .stats = {.amax = s.amax, .non_finite = nullptr},
             .multiprocessors = multiprocessors};
   };
@@ -38,6 +40,8 @@ void adamw_step(Stream& stream, const KernelTable& kernels, const OptimizerConfi
     const auto together = slices.first(std::min(slices.size(), AdamWUpdates::most));
     AdamWUpdates updates;
     for (const OptimizerSlice& s : together) updates.add(update_of(s));
+    const auto predicted = [](const OptimizerSlice& s) { return s.prediction.leader != nullptr; };
+    if (std::ranges::any_of(together, predicted)) kernels.predict_scales(stream, {updates});
     kernels.adamw(stream, updates);
     slices = slices.subspan(together.size());
   }

@@ -18,8 +18,10 @@ struct OptimizerSlice {
   float* second_moment = nullptr;
   std::int64_t n = 0;
   bool decay = true;
-  void* rounded = nullptr;  ///< AdamWUpdate's
-  float* amax = nullptr;    ///< where the new weight's abs-max goes, or null
+  void* rounded = nullptr;  ///< AdamWUpdate's, as the next two
+  Float8Out float8{};
+  ScalePrediction prediction{};  ///< where it is asked for, the scale is predicted before the update
+  float* amax = nullptr;         ///< where the new weight's abs-max goes, or null
 };
 
 /// One AdamW step over all slices. `clip_factor` and `skip` stay on the device. `multiprocessors`: AdamWUpdate's.

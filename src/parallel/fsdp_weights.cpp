@@ -91,17 +91,39 @@ std::vector<void*> FsdpWeights::places_of_update(int index) const {
   const std::size_t first = list_.range(index).first;
   std::vector<void*> places;
   for (std::size_t i = 0; i < unit.tensors.size(); ++i) {
-    const bool master = layout_.is_master(first + i);
-    if (!master && unit.tensors[i].dtype != DType::bf16) return {};
-    places.push_back(master ? nullptr : unit.tensors[i].data);
+    if (!can_be_left(first + i, unit.tensors[i])) return {};
+    places.push_back(layout_.is_master(first + i) ? nullptr : unit.tensors[i].data);
   }
   return places;
 }
 
+bool FsdpWeights::can_be_left(std::size_t parameter, const Tensor& w) const {
+  if (is_float8(w.dtype)) return !layout_.cast_after(parameter) && scales_.known_to_update(tp_);
+  return layout_.is_master(parameter) || w.dtype == DType::bf16;
+}
+
 void FsdpWeights::updated() {
   for (std::size_t i = 0; i < units_.size(); ++i) {
-    if (units_[i].gathered && places_of_update(static_cast<int>(i)).empty()) drop(units_[i]);
+    Unit& unit = units_[i];
+    if (!unit.gathered) continue;
+    if (places_of_update(static_cast<int>(i)).empty()) {
+      drop(unit);
+    } else {
+      unit.transposed.clear();
+      unit.predicted = scales_.predicts();
+    }
   }
+}
+
+void FsdpWeights::recast(int index, Unit& unit) {
+  const UnitScope scope(list_.units[static_cast<std::size_t>(index)]);  // for traces and the watchdog
+  const std::size_t first = list_.range(index).first;
+  for (std::size_t i = 0; i < unit.tensors.size(); ++i) {
+    const Tensor& w = unit.tensors[i];
+    if (is_float8(w.dtype))
+      scales_.recast(first + i, master_.data(first + i), w.elements(), w.data, gathers_, kernels_);
+  }
+  unit.predicted = false;
 }
 
 void FsdpWeights::drop(Unit& unit) {
@@ -110,13 +132,14 @@ void FsdpWeights::drop(Unit& unit) {
   unit.buffer = {};
   unit.high = {};  // of a unit that was prefetched and not asked for
   unit.transposed.clear();
-  unit.gathered = false;
+  unit.gathered = unit.predicted = false;
 }
 
 void FsdpWeights::start_gather(int index) {
   Unit& unit = units_[static_cast<std::size_t>(index)];
   if (unit.gathered) {
     if (updates_ != nullptr) updates_->await(static_cast<std::size_t>(index), gathers_);  // it may have written there
+    if (unit.predicted) recast(index, unit);
     return;
   }
   unit.buffer = pool_.acquire(layout_.bytes(index));

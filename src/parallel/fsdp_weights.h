@@ -21,7 +21,8 @@ namespace octet {
 /// Weights stay valid until invalidate() or updated(), which follows an optimizer step. So do their transposed copies,
 /// which the model's stream makes when it first asks for them. A rank that has whole masters casts into both forms at
 /// once at the gather instead, whether the pass has a backward or not: 6 bytes a weight in place of 7. Where nothing is
-/// sent and no weight of a unit is fp8, the update itself leaves the unit's next weights in their place.
+/// sent, the update itself leaves the unit's next weights in their place; of those in fp8 the next gather checks
+/// whether the scale was the right one (WeightScales::recast).
 ///
 /// Casts and gathers run on the stream of `shard_group`. Where that is not the compute stream, the next unit is
 /// gathered while the model computes with the current one: a gather begins when the compute stream has passed all that
@@ -40,9 +41,10 @@ class FsdpWeights final : public WeightProvider {
   void release(int unit) override;
   /// The masters have changed: nothing gathered may be used again.
   void invalidate();
-  /// The places at which an update of the unit's masters is to leave each new parameter rounded to bf16 as well; null
-  /// for a parameter whose master is itself the weight. The gathered weights are then those of the next step, and need
-  /// no cast. Empty where the unit has to be gathered anew: it is not whole, is exchanged, or has weights in fp8.
+  /// The places at which an update of the unit's masters is to leave each new parameter as well, in bf16 or fp8 as it
+  /// is gathered; null for a parameter whose master is itself the weight. The gathered weights are then those of the
+  /// next step. Empty where the unit has to be gathered anew: it is not whole or is exchanged, or the scales of its fp8
+  /// weights are.
   std::vector<void*> places_of_update(int unit) const;
   /// The masters have been updated, and places_of_update with them: nothing else that is gathered may be used again.
   void updated();
@@ -51,6 +53,7 @@ class FsdpWeights final : public WeightProvider {
   struct Unit {
     bool gathered = false;
     bool needs_cast = false;  ///< some weights are gathered in bf16 and still have to be cast
+    bool predicted = false;   ///< an update left it with fp8 weights by predicted scales, which are still to be checked
     Buffer buffer;
     Buffer high;  ///< bf16 forms of fp8 weights that are cast after the gather
     std::vector<Tensor> tensors;
@@ -65,6 +68,10 @@ class FsdpWeights final : public WeightProvider {
   /// The model's stream comes behind the gather, and casts there what is left to be cast.
   void finish_gather(int unit);
   void cast_after_gather(int index, Unit& unit);
+  /// Casts again what an update has cast by a wrong scale.
+  void recast(int index, Unit& unit);
+  /// Says whether an update can leave the parameter, gathered as `w`, as it is used.
+  bool can_be_left(std::size_t parameter, const Tensor& w) const;
   /// Casts this rank's pieces into their places and gathers them, all parameters in one group.
   void gather_parameters(int index, Unit& unit);
   /// `transposed`: where a whole weight is written transposed as well; null: nowhere.

@@ -11,7 +11,8 @@ namespace octet {
 /// the next step's forward pass. There each unit has an event that says when its masters, moments and weight scales are
 /// those of the next step, and whoever reads or writes one of them comes after it:
 ///   masters, scales  the unit's gather, which casts them or hands a master out as the weight, waits (await); all that
-///                    works with the weight comes after the gather. So it is where the update writes the weight itself
+///                    works with the weight comes after the gather. So it is where the update writes the weight itself,
+///                    and with the predictions by which it does so (WeightScales)
 ///   gradients        a unit's are written in its backward pass, which comes after the gather for its forward pass
 ///   norm, clip factor, skip flag, abs-maxes of weights, state of a float8 recipe
 ///                    written when a step is finished, which begins by waiting for the whole update before (join);

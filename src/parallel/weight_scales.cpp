@@ -5,8 +5,8 @@
 namespace octet {
 namespace {
 
-/// Floats of one weight: its inverse scale with the room behind it, its abs-max and its scale.
-constexpr std::int64_t floats_a_weight = inverse_scale_stride + 2;
+/// Bytes of one weight: its inverse scale with the room behind it, its leader, its abs-max, its scale and a prediction.
+constexpr std::int64_t bytes_a_weight = inverse_scale_stride * 4 + 8 + 3 * 4;
 
 }  // namespace
 
@@ -30,10 +30,12 @@ WeightScales::WeightScales(const ParameterList& list, const ShardLayout& layout,
     first_ = {first_.amax + begin, first_.scale + begin, first_.inverse + begin * inverse_scale_stride, first_.known};
     return;
   }
-  values_ = Buffer(device, floats_a_weight * count_ * 4, Purpose::parameters);
+  values_ = Buffer(device, bytes_a_weight * count_, Purpose::parameters);
   auto* inverses = values_.as<float>();
-  float* amaxes = inverses + count_ * inverse_scale_stride;
+  leaders_ = reinterpret_cast<std::int64_t*>(inverses + count_ * inverse_scale_stride);
+  auto* amaxes = reinterpret_cast<float*>(leaders_ + count_);
   first_ = {amaxes, amaxes + count_, inverses};
+  predicted_ = amaxes + 2 * count_;
   device.zero(values_.data(), values_.bytes(), stream);
 }
 
@@ -67,6 +69,17 @@ void WeightScales::update_whole(std::size_t begin, std::size_t end, Stream& stre
     last = casts_[i];
   }
   if (last >= first) compute(first, last - first + 1, stream, kernels);
+}
+
+void WeightScales::recast(std::size_t i, const float* master, std::int64_t n, void* y, Stream& stream,
+                          const KernelTable& kernels) {
+  kernels.recast_float8(stream, {.x = master,
+                                 .y = y,
+                                 .n = n,
+                                 .written_by = predicted(i),
+                                 .scale = scale(i),
+                                 .amax = amax(i),
+                                 .leader = leader(i)});
 }
 
 void WeightScales::compute(std::int64_t first, std::int64_t count, Stream& stream, const KernelTable& kernels) {

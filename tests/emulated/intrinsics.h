@@ -119,6 +119,10 @@ T atomicAdd(T* at, T value) {
   return std::atomic_ref<T>(*at).fetch_add(value, std::memory_order_relaxed);
 }
 template <typename T>
+T atomicExch(T* at, T value) {
+  return std::atomic_ref<T>(*at).exchange(value, std::memory_order_relaxed);
+}
+template <typename T>
 T atomicMax(T* at, T value) {
   std::atomic_ref<T> shared(*at);
   T before = shared.load(std::memory_order_relaxed);

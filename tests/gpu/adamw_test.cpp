@@ -15,6 +15,8 @@ struct State {
         gradient(stream, normal<float>(n, 34, 1e-2)),
         narrow(stream, normal<bf16>(n, 34, 1e-2)),
         rounded(stream, std::vector<bf16>(static_cast<std::size_t>(n), bf16(1.0f))),
+        codes(stream, std::vector<e4m3>(static_cast<std::size_t>(n), e4m3(1.0f))),
+        code_scale(stream, {100.0f}),
         amax(stream, {raised_from}) {}
 
   static constexpr float raised_from = 1.5f;  ///< above some shards' abs-max and below others'
@@ -28,6 +30,8 @@ struct State {
   Both<float> parameter, first, second, gradient;
   Both<bf16> narrow;   ///< the gradient in bf16
   Both<bf16> rounded;  ///< the parameter in bf16
+  Both<e4m3> codes;    ///< and in e4m3, by the scale
+  Both<float> code_scale;
   Both<float> amax;
 };
 
@@ -234,6 +238,50 @@ TEST_F(GpuAdamW, HasTheBitsOfTheCpuAlsoAtTheEdges) {
                                        .bias2 = 1,
                                        .stats = {.amax = amax.gpu(), .non_finite = nullptr}});
   EXPECT_FLOAT_EQ(amax.download()[0], 1e-3f);
+}
+
+/// In e4m3, as a cast of what the update has left writes them.
+TEST_F(GpuAdamW, CastsTheParametersThatItLeaves) {
+  for (const std::int64_t n : {1, 3, 4, 1023, 4099, 16384, 300007}) {
+    for (const std::int64_t offset : {0, 1, 2, 3}) {
+      for (const std::int64_t multiprocessors : {0, 3}) {
+        for (const std::uint32_t skipped : {0u, 1u}) {
+          for (const bool narrow : {false, true}) {
+            SCOPED_TRACE(fmt::format("n {}, offset {}, {} multiprocessors, skipped {}, narrow {}", n, offset,
+                                     multiprocessors, skipped, narrow));
+            State s(*gpu_stream, n + 4);
+            Both<std::uint32_t> skip(*gpu_stream, {skipped});
+            gpu().adamw(*gpu_stream,
+                        AdamWUpdate{.parameter = s.parameter.gpu(),
+                                    .first_moment = s.first.gpu(),
+                                    .second_moment = s.second.gpu(),
+                                    .gradient = narrow ? static_cast<const void*>(s.narrow.gpu()) : s.gradient.gpu(),
+                                    .gradient_dtype = narrow ? DType::bf16 : DType::f32,
+                                    .n = n,
+                                    .lr = 0.1,
+                                    .beta1 = 0.9,
+                                    .beta2 = 0.95,
+                                    .eps = 1e-8,
+                                    .weight_decay = 0.1,
+                                    .bias1 = 0.271,
+                                    .bias2 = 0.142625,
+                                    .skip = skip.gpu(),
+                                    .float8 = {.y = s.codes.gpu() + offset, .scale = s.code_scale.gpu()},
+                                    .stats = {.amax = skipped == 1 ? nullptr : s.amax.gpu(), .non_finite = nullptr},
+                                    .multiprocessors = multiprocessors});
+            const std::vector<float> left = s.parameter.download();
+            EXPECT_EQ(left == s.parameter.host(), skipped == 1);
+            cpu.cast_to_float8(*cpu_stream, {.x = left.data(),
+                                             .from = DType::f32,
+                                             .y = s.codes.cpu() + offset,
+                                             .n = n,
+                                             .scale = s.code_scale.cpu()});
+            expect_same_bits(s.codes, "codes");
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST_F(GpuAdamW, OnFewMultiprocessorsHasTheSameBits) {

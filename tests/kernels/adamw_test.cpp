@@ -134,6 +134,28 @@ TEST(AdamW, RoundsTheNewParameterTooUnlessItSkips) {
   }
 }
 
+/// As they are left: the old ones where it skips.
+TEST(AdamW, CastsTheParametersThatItLeaves) {
+  for (const std::int64_t n : {1, 13, 2048, 5003}) {
+    for (const std::uint32_t skip : {0u, 1u}) {
+      State s = random_state(n);
+      const auto gradient = random_values(n, 10, 0.5);
+      const float scale = 150;
+      const e4m3 before(7.0f);
+      std::vector<e4m3> codes(static_cast<std::size_t>(n) + 1, before), cast = codes;
+      auto u = update_of(s, gradient, 2, {});
+      u.float8 = {.y = codes.data(), .scale = &scale};
+      u.skip = &skip;
+      EXPECT_EQ(u.bytes_moved(), 29 * n);
+      cpu::adamw(stream(), u);
+      cpu::cast_to_float8(stream(),
+                          {.x = s.parameter.data(), .from = DType::f32, .y = cast.data(), .n = n, .scale = &scale});
+      EXPECT_TRUE(same_bits(codes, cast));
+      EXPECT_EQ(same_bits(s.parameter, random_state(n).parameter), skip == 1);
+    }
+  }
+}
+
 TEST(AdamW, FirstStepMovesByTheLearningRate) {
   State s{{1, 1, 1, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
   cpu::adamw(stream(), update_of(s, {1e-3f, -5.0f, 0.0f, 100.0f}, 1,

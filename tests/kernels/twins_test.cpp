@@ -114,6 +114,7 @@ TEST(BytesMoved, AreThoseOfTheOperands) {
   EXPECT_EQ((AdamWUpdate{.gradient_dtype = DType::bf16, .n = 10, .stats = {}}).bytes_moved(), 260);
   int place = 0;
   EXPECT_EQ((AdamWUpdate{.n = 10, .rounded = &place, .stats = {}}).bytes_moved(), 300);
+  EXPECT_EQ((AdamWUpdate{.n = 10, .float8 = {.y = &place}, .stats = {}}).bytes_moved(), 290);
   AdamWUpdates several = AdamWUpdate{.n = 10, .stats = {}};
   several.add({.n = 5, .stats = {}});
   EXPECT_EQ(several.bytes_moved(), 420);

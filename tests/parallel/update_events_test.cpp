@@ -80,8 +80,14 @@ TEST_P(GathersAfterUpdates, AGatherComesAfterItsUnitsAndTheModelAfterNoLaterOne)
   EXPECT_EQ(recording.count_host_waits(), 0);
 }
 
-/// A lone rank's weights in bf16 are written by the update itself, and are not cast again.
-TEST_F(UpdateOrder, TheModelComesAfterAnUpdateThatLeavesItsWeights) {
+struct UpdatesThatLeaveWeights : UpdateOrder, testing::WithParamInterface<DType> {};
+
+INSTANTIATE_TEST_SUITE_P(Linears, UpdatesThatLeaveWeights, testing::Values(DType::bf16, DType::e4m3),
+                         [](const auto& linears) { return std::string(name_of(linears.param)); });
+
+/// A lone rank's weights are written by the update itself.
+TEST_P(UpdatesThatLeaveWeights, ComeBeforeTheModel) {
+  use(test::example_list(GetParam()));
   const std::unique_ptr<Communicator> alone = make_self_communicator(*model, "alone");
   const ShardLayout layout(list_, 0, 1);
   const ShardedBuffer master(layout, cpu_device(), *stream_, Purpose::parameters);

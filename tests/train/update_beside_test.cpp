@@ -122,6 +122,9 @@ std::vector<Place> places_of(ShardedModel& model) {
     add("scale of " + name, model.scales().scale(i), 4);
     add("inverse scale of " + name, model.scales().inverse(i), 4);
     add("abs-max of " + name, model.scales().amax(i), 4);
+    if (!model.scales().predicts()) continue;
+    add("leader of " + name, model.scales().prediction(i).leader, 8);
+    add("predicted scale of " + name, model.scales().prediction(i).scale, 4);
   }
   add("clip factor", model.norm().factor(), 4);
   add("skip flag", model.norm().skip(), 4);

@@ -77,12 +77,12 @@ __device__ __forceinline__ void keep_here(Chunk<T, size>& chunk) {
 
 /// f(full, at, count) for every pack of [0, n), grid-stride: std::true_type for the first `packs` of them (all their
 /// elements are there and aligned), std::false_type for the rest. Which thread takes which element, and in which order,
-/// depends on n and the grid only.
-template <int size, typename F>
+/// depends on n and the grid only. `at_once`: of the first, as many are under way together.
+template <int size, int at_once = 2, typename F>
 __device__ __forceinline__ void for_packs(std::int64_t n, std::int64_t packs, F&& f) {
   const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x;
   std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-#pragma unroll 2
+#pragma unroll at_once
   for (; i < packs; i += stride) f(std::true_type{}, i * size, size);
 #pragma unroll 1
   for (; i * size < n; i += stride) {

@@ -26,22 +26,22 @@ struct AdamWSlices {
   int count;
 };
 
-/// A skipped step changes nothing: it only measures the parameter's abs-max.
+/// A skipped step changes nothing: it only measures the parameter's abs-max, and casts it.
 __device__ __forceinline__ void measure(const AdamWSlice& slice) {
-  if (slice.amax == nullptr) return;
+  if (slice.amax == nullptr && slice.codes == nullptr) return;
   StatsFold fold;
   for_packs<4>(slice.n, slice.packs, [&](auto full, std::int64_t at, int count) {
     const Chunk<float, 4> parameter = read<full, 4>(slice.parameter + at, count);
 #pragma unroll
     for (int j = 0; j < 4; ++j) fold.raise(parameter.v[j]);
+    write_codes_of<full>(slice, parameter, at, count);
   });
   fold.publish({.amax = slice.amax, .non_finite = nullptr});
 }
 
-/// Reads 16 bytes an element, 14 with a gradient in bf16, and writes 12, or 14 where the parameter is rounded too; four
-/// elements a thread at a time, or `at_once` times four, all of which are read before the first is computed: 64 bytes a
-/// thread under way, or 128.
-/// `now`: returns the slice.
+/// Reads 16 bytes an element, 14 with a gradient in bf16, and writes 12, and 2 or 1 where the parameter goes in bf16 or
+/// e4m3 too; four elements a thread at a time, or `at_once` times four, all of which are read before the first is
+/// computed: 64 bytes a thread under way, or 128. `now`: returns the slice.
 template <typename G, int block_threads, int at_once, typename SliceNow>
 __device__ __forceinline__ void update_slice(const AdamWSlice& slice, const SliceNow& now,
                                              const AdamWScalars& scalars) {
@@ -72,12 +72,13 @@ __device__ __forceinline__ void update_slice(const AdamWSlice& slice, const Slic
       }
     }
   }
-  for_packs<4>(slice.n - std::int64_t{done} * 4, slice.packs - done,
-               [&](auto full, std::int64_t from_there, int count) {
-                 const std::int64_t at = std::int64_t{done} * 4 + from_there;
-                 AdamWElements<G> elements = read_elements<G, full>(slice, at, count);
-                 update_elements<G, full>(slice, scalars, gradient_scale, over_root_bias2, elements, at, count, fold);
-               });
+  // What is left after those rounds is less than one of them, and is not worth the registers of two at once.
+  for_packs<4, at_once == 1 ? 2 : 1>(
+      slice.n - std::int64_t{done} * 4, slice.packs - done, [&](auto full, std::int64_t from_there, int count) {
+        const std::int64_t at = std::int64_t{done} * 4 + from_there;
+        AdamWElements<G> elements = read_elements<G, full>(slice, at, count);
+        update_elements<G, full>(slice, scalars, gradient_scale, over_root_bias2, elements, at, count, fold);
+      });
   fold.publish({.amax = slice.amax, .non_finite = nullptr});
 }
 
@@ -150,8 +151,7 @@ void launch_beside(Stream& stream, const AdamWUpdates& args, const AdamWScalars&
 void adamw(Stream& stream, const AdamWUpdates& args) {
   if (args.count == 0) return;
   const AdamWUpdate& first = args.updates[0];
-  const AdamWFactors by = factors_of(first);
-  const AdamWScalars scalars{by, least_usual_second(by), first.gradient_scale, first.skip};
+  const AdamWScalars scalars = scalars_of(first);
   if (first.multiprocessors == 0) return launch_each(stream, args, scalars);
   for (const DType gradients : {DType::f32, DType::bf16}) launch_beside(stream, args, scalars, gradients);
 }

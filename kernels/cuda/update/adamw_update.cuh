@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/adamw.h"
+#include "kernels/cuda/device/float8.cuh"
 #include "kernels/cuda/device/packs.cuh"
 #include "kernels/cuda/device/ratios.cuh"
 #include "kernels/cuda/device/stats_fold.cuh"
@@ -15,7 +16,9 @@ namespace octet::cuda {
 struct AdamWSlice {
   float *parameter, *first_moment, *second_moment;
   const void* gradient;
-  __nv_bfloat16* rounded;  ///< null: the new parameter goes nowhere else
+  __nv_bfloat16* rounded;  ///< null: the new parameter does not go there
+  std::uint8_t* codes;     ///< likewise for e4m3, by *code_scale
+  const float* code_scale;
   float* amax;
   std::int64_t n, packs;  ///< elements; of them, in fours that lie on 16 bytes
   float decay;
@@ -30,11 +33,13 @@ inline AdamWSlice::AdamWSlice(const AdamWUpdate& u)
       second_moment(u.second_moment),
       gradient(u.gradient),
       rounded(static_cast<__nv_bfloat16*>(u.rounded)),
+      codes(static_cast<std::uint8_t*>(u.float8.y)),
+      code_scale(u.float8.scale),
       amax(u.stats.amax),
       n(u.n),
       decay(factors_of(u).decay) {
   const bool wide =
-      aligned(16, parameter, first_moment, second_moment) && aligned(8, rounded) &&
+      aligned(16, parameter, first_moment, second_moment) && aligned(8, rounded) && aligned(4, codes) &&
       aligned(static_cast<std::uintptr_t>(4 * size_of(u.gradient_dtype)), static_cast<const char*>(gradient));
   packs = wide ? n / 4 : 0;
 }
@@ -76,13 +81,25 @@ inline float least_usual_second(const AdamWFactors& by) {
   return usual ? 0x1p-100f : INFINITY;
 }
 
+inline AdamWScalars scalars_of(const AdamWUpdate& u) {
+  const AdamWFactors by = factors_of(u);
+  return {by, least_usual_second(by), u.gradient_scale, u.skip};
+}
+
+/// The parameter as it is left, in e4m3.
+template <bool full>
+__device__ __forceinline__ void write_codes_of(const AdamWSlice& slice, const Chunk<float, 4>& parameter,
+                                               std::int64_t at, int count) {
+  if (slice.codes == nullptr) return;  // the same for all threads
+  write_codes<full, 4>(slice.codes + at, Float8Cast{*slice.code_scale, true}(parameter), count);
+}
+
 /// The arithmetic is the CPU's, operation by operation: nothing is contracted (--fmad=false), divisions and square
 /// roots are rounded correctly. Four elements side by side: the compiler's own divisions and roots have a branch each,
 /// so that one would wait for the other.
-template <typename G, bool full>
-__device__ __forceinline__ void update_elements(const AdamWSlice& slice, const AdamWScalars& scalars,
-                                                float gradient_scale, float over_root_bias2, AdamWElements<G>& e,
-                                                std::int64_t at, int count, StatsFold& fold) {
+template <typename G>
+__device__ __forceinline__ void advance(const AdamWSlice& slice, const AdamWScalars& scalars, float gradient_scale,
+                                        float over_root_bias2, AdamWElements<G>& e) {
   const AdamWFactors& by = scalars.by;
   float change[4];
   bool usual = true;
@@ -102,19 +119,30 @@ __device__ __forceinline__ void update_elements(const AdamWSlice& slice, const A
     for (int j = 0; j < 4; ++j) change[j] = by.step * e.first.v[j] / (sqrtf(e.second.v[j]) / by.root_bias2 + by.eps);
   }
 #pragma unroll
+  for (int j = 0; j < 4; ++j) e.parameter.v[j] = e.parameter.v[j] * slice.decay - change[j];
+}
+
+/// Stores what they become where all of it goes.
+template <typename G, bool full>
+__device__ __forceinline__ void update_elements(const AdamWSlice& slice, const AdamWScalars& scalars,
+                                                float gradient_scale, float over_root_bias2, AdamWElements<G>& e,
+                                                std::int64_t at, int count, StatsFold& fold) {
+  advance(slice, scalars, gradient_scale, over_root_bias2, e);
+#pragma unroll
   for (int j = 0; j < 4; ++j) {
-    e.parameter.v[j] = e.parameter.v[j] * slice.decay - change[j];
     if (full || j < count) fold.raise(e.parameter.v[j]);  // beyond the end even a zero may become NaN (eps = 0)
   }
   write<full>(slice.first_moment + at, e.first, count);
   write<full>(slice.second_moment + at, e.second, count);
-  if (slice.rounded != nullptr) {  // the same for all threads
+  write<full>(slice.parameter + at, e.parameter, count);
+  if (slice.rounded != nullptr) {  // the same for all threads, as what write_codes_of asks
     Chunk<__nv_bfloat16, 4> rounded;
 #pragma unroll
     for (int j = 0; j < 4; ++j) rounded.v[j] = from_float<__nv_bfloat16>(e.parameter.v[j]);
     write<full>(slice.rounded + at, rounded, count);
+  } else {
+    write_codes_of<full>(slice, e.parameter, at, count);
   }
-  write<full>(slice.parameter + at, e.parameter, count);
 }
 
 }  // namespace octet::cuda

@@ -106,8 +106,8 @@ void ShardedModel::update(std::int64_t step, double lr, bool beside) {
     const auto [begin, end] = parameters().range(static_cast<int>(unit));
     if (begin == end) continue;  // another stage's
     const UnitScope scope(parameters().units[unit]);
-    const std::vector<void*> rounded = weights_.places_of_update(static_cast<int>(unit));
-    for (std::size_t i = begin; i < end; ++i) slices[i].rounded = rounded.empty() ? nullptr : rounded[i - begin];
+    const std::vector<void*> places = weights_.places_of_update(static_cast<int>(unit));
+    for (std::size_t i = begin; i < end; ++i) leave_weight(i, places.empty() ? nullptr : places[i - begin]);
     adamw_step(stream, kernels_, optimizer_, lr, step, slices.subspan(begin, end - begin), norm_.factor(), norm_.skip(),
                model_waits ? 0 : few);
     model_waits = model_waits && static_cast<int>(unit) == embedding_unit;
@@ -115,6 +115,14 @@ void ShardedModel::update(std::int64_t step, double lr, bool beside) {
     updates_.end_unit(unit);
   }
   if (!beside) weight_scales_.update(reductions::weight_amax(mesh_), kernels_);
+}
+
+void ShardedModel::leave_weight(std::size_t parameter, void* place) {
+  OptimizerSlice& slice = slices_[parameter];
+  const bool float8 = place != nullptr && is_float8(parameters().parameters[parameter].gathered);
+  slice.rounded = float8 ? nullptr : place;
+  slice.float8 = float8 ? weight_scales_.float8_of_update(parameter, place) : Float8Out{};
+  slice.prediction = float8 ? weight_scales_.prediction(parameter) : ScalePrediction{};
 }
 
 void ShardedModel::update_delayed_scales() {

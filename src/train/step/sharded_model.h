@@ -84,6 +84,8 @@ class ShardedModel {
     return state;
   }
   void update(std::int64_t step, double lr, bool beside);
+  /// Has the update leave the parameter at `place` too, in the form in which it is gathered; null: nowhere.
+  void leave_weight(std::size_t parameter, void* place);
   /// Moves on the histories of recipes that have one (`delayed`). To be called before the optimizer, which replaces the
   /// weights' abs-maxes by those of the new weights.
   void update_delayed_scales();

@@ -307,6 +307,7 @@ void adamw(Case& c, const Row& row) {
   args.gradient_scale = c.values(1.0f);
   args.skip = static_cast<const std::uint32_t*>(c.zeros(4));
   if (row.value("rounded", false)) args.rounded = c.output(2 * args.n);
+  if (row.value("float8", false)) args.float8 = {.y = c.output(args.n), .scale = c.values(1.0f)};
   args.stats = {.amax = c.values(0.0f)};
   args.multiprocessors = row.value("multiprocessors", 0);
   c.set([p = c.place(), args] { p.kernels.adamw(p.stream, args); });
