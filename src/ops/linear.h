@@ -30,6 +30,8 @@ struct LinearInput {
   /// Says whether the scale is known before the values: then whoever makes `high` writes `quantized` in the same pass,
   /// and `high` itself only where that is kept.
   bool is_cast_by_producer() const { return is_cast() && scale.known; }
+  /// A form of it that is kept until backward.
+  const Tensor& kept() const { return keeps_transposed() ? transposed : is_cast() ? quantized : high; }
 };
 
 /// A weight in backward: [out, in] as it was gathered, and its transposed copy [in, out] where one is kept, else of

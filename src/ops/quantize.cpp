@@ -31,6 +31,18 @@ Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantSc
   return cast_by_amax(context, x, format, scale, power_of_two, storage, transposed);
 }
 
+QuantScale known_by_amax(OpContext& context, QuantScale scale, DType format, bool power_of_two) {
+  context.exchange.reduce_max(scale.amax, 1);
+  context.kernels.compute_scales(context.stream, {.amax = scale.amax,
+                                                  .scale = scale.scale,
+                                                  .inverse_scale = scale.inverse,
+                                                  .n = 1,
+                                                  .format = format,
+                                                  .power_of_two = power_of_two});
+  scale.known = true;
+  return scale;
+}
+
 Tensor cast_by_amax(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, bool power_of_two,
                     void* storage, void* transposed) {
   CastToFloat8 args = cast_of(x, format, scale, storage, transposed);

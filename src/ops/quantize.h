@@ -24,6 +24,10 @@ struct QuantScale {
 Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, bool power_of_two,
                 void* storage, void* transposed = nullptr, const StatsOut& stats = {});
 
+/// Makes the scale of a cast to `format` known before the tensor is written: of its local abs-max, which is in `scale`
+/// as for quantize, and which gives the same scale there.
+QuantScale known_by_amax(OpContext& context, QuantScale scale, DType format, bool power_of_two);
+
 /// Casts x with the scale of the abs-max that is in `scale`, whatever that was taken of; nothing is exchanged.
 Tensor cast_by_amax(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, bool power_of_two,
                     void* storage, void* transposed = nullptr);
