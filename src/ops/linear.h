@@ -16,7 +16,7 @@ struct LinearInput {
   Tensor quantized;            ///< e4m3 of a recipe that casts first, else of rank 0
   Tensor transposed{};         ///< [in, n] of e4m3, kept in place of `quantized`; of rank 0 unless keeps_transposed()
   QuantScale scale;            ///< of the cast; lives as long as `quantized`
-  bool keep_high = true;       ///< false: `high` is scratch and gone after forward
+  bool keep_high = true;       ///< false: `high` is scratch and gone after forward, or is never stored
   bool keep_gathered = false;  ///< the gathered forms stay until backward; else it gathers again into scratch
   bool is_gathered = false;    ///< all tokens lie in `gathered_high` and `gathered_quantized`
   /// What the linears read: `high` and `quantized` themselves, or of all tokens once they are gathered.
@@ -71,7 +71,11 @@ class LinearGroup {
   /// Casts x.high, whose abs-max is in x.scale.amax, when the recipe casts first. `again`: of an input that was cast
   /// before and whose bytes are gone, with the scale of then: the same bytes. Where it keeps_transposed(), `quantized`
   /// may have no data: then only the transposed copy is made. `stats`: of x.high, where they are to be taken here.
-  void cast(OpContext& op, LinearInput& x, bool again, const StatsOut& stats = {}) const;
+  void cast(OpContext& op, LinearInput& x, bool again, const StatsOut& stats = {}) const {
+    cast(op, x, x.high, again, stats);
+  }
+  /// The same of an input that is not stored: x.high has no data.
+  void cast(OpContext& op, LinearInput& x, const CastSource& source, bool again, const StatsOut& stats = {}) const;
   /// Where the producer of x.high writes the fp8 forms, if it does so itself (LinearInput::is_cast_by_producer).
   /// `transposed`: it can write that form too.
   static Float8Out float8_destination(const LinearInput& x, bool transposed);
