@@ -33,24 +33,25 @@ def block_ops(m, precision, micro_batches=1, recipe=None, gradients=None):
             add("GEMM grad_weight", of("grad_weight", True), 1 - once)
     add("attention forward", attention(m, "forward"))
     add("attention backward", attention(m, "backward"))
-    add("RMSNorm", add_rmsnorm(dim, delayed), 2)
+    add("RMSNorm", add_rmsnorm(dim, delayed, measures=float8 and not delayed), 2)
     add("RMSNorm backward", rmsnorm_backward(dim, delayed), 2)
     add("RoPE", rope(m))
     add("RoPE", rope(m, delayed))
     add("SwiGLU", swiglu_forward(m, delayed))
-    add("SwiGLU backward", swiglu_backward(m, delayed))
+    add("SwiGLU backward", swiglu_backward(m, delayed, twice=float8 and not delayed))
     if float8:
         if delayed:
             # The others write the 8-bit forms themselves where the scale is there before; norms not the transposed.
-            add("casts of inputs", cast(q, both=True, measures=True))
-            add("casts of output gradients", cast(kv, "e5m2", both=True, measures=True))
+            add("casts of inputs", cast(q, both=True, how="measures"))
+            add("casts of output gradients", cast(kv, "e5m2", both=True, how="measures"))
             add("transposes of what norms wrote", transpose(TOKENS, dim), 4)
         else:
             add("abs-max of attention's outputs", stats(q))
             add("abs-max of attention's outputs", stats(kv))
-            for columns in (dim, dim, q, ffn):
+            add("casts of inputs", cast(dim, both=True, how="normed"), 2)
+            for columns in (q, ffn):
                 add("casts of inputs", cast(columns, both=True))
-            for columns in (dim, dim, ffn, ffn, q, kv, kv):  # of w2, wo, w1, w3, wq, wk, wv
+            for columns in (dim, dim, q, kv, kv):  # of w2, wo, wq, wk, wv
                 add("casts of output gradients", cast(columns, "e5m2", both=True))
         for _, o, i in linears(m):
             add("casts of weights", cast_weight(o, i), once)
