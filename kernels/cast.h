@@ -36,7 +36,12 @@ struct CastToFloat8 {
   std::int64_t n = 0;
   const float* scale = nullptr;  ///< one fp32 on the device
   void* y_transposed = nullptr;  ///< [columns, n / columns] when not null
-  std::int64_t columns = 0;      ///< of x as a matrix; needed for y_transposed only
+  std::int64_t columns = 0;      ///< of x as a matrix; needed for y_transposed and row_factor only
+  /// When `row_factor` is not null, what is cast is not x but x · row_factor[row] · column_factor[column], rounded to
+  /// `from`: a norm's output that has no place in memory, in the bits that AddRmsNormForward would store. Not with
+  /// `stats`, which the norm takes.
+  const float* row_factor = nullptr;    ///< [n / columns]
+  const void* column_factor = nullptr;  ///< [columns] of `from`
   /// When `amax` is not null the scale is formed from it by the rule of ComputeScales and written beside the cast,
   /// which saves a launch for two numbers; `scale` is then not read. n must be positive.
   const float* amax = nullptr;
@@ -46,7 +51,8 @@ struct CastToFloat8 {
   StatsOut stats{};  ///< of x, in the same read; not with `amax`
 
   std::int64_t bytes_moved() const {
-    return n * (size_of(from) + (y != nullptr ? 1 : 0) + (y_transposed != nullptr ? 1 : 0));
+    const std::int64_t factors = row_factor != nullptr ? n / columns * 4 : 0;
+    return n * (size_of(from) + (y != nullptr ? 1 : 0) + (y_transposed != nullptr ? 1 : 0)) + factors;
   }
   bool operator==(const CastToFloat8&) const = default;
 };

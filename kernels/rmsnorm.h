@@ -7,13 +7,13 @@
 namespace octet {
 
 /// sum = residual + branch (rounded to dtype);  y = sum / sqrt(mean(sum²) + eps) · weight, computed in fp32.
-/// Must move rows · dim · sizeof(dtype) · (2 reads + 2 writes), or 1 + 1 without a branch.
+/// Must move rows · dim · sizeof(dtype) · (2 reads + 2 writes), or 1 + 1 without a branch; a write less without y.
 struct AddRmsNormForward {
   const void* residual = nullptr;  ///< [rows, dim]
   const void* branch = nullptr;    ///< [rows, dim], or null: sum is residual itself and is not written
   const void* weight = nullptr;    ///< [dim]
   void* sum = nullptr;             ///< [rows, dim]; may be residual
-  void* y = nullptr;               ///< [rows, dim]; null where only its float8 form is wanted
+  void* y = nullptr;               ///< [rows, dim]; null where only its float8 form or statistics are wanted, or sum
   float* inverse_rms = nullptr;    ///< [rows], kept for backward
   DType dtype = DType::bf16;       ///< f32 or bf16, of every void pointer
   std::int64_t rows = 0;
@@ -23,7 +23,7 @@ struct AddRmsNormForward {
   Float8Out float8{};  ///< of y; no transposed form
 
   std::int64_t bytes_moved() const {
-    const int tensors = (branch == nullptr ? 2 : 4) - (y == nullptr && float8.wanted() ? 1 : 0);
+    const int tensors = (branch == nullptr ? 2 : 4) - (y == nullptr ? 1 : 0);
     return rows * dim * (size_of(dtype) * tensors + float8.forms()) + rows * 4;
   }
   bool operator==(const AddRmsNormForward&) const = default;

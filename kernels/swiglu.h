@@ -28,7 +28,7 @@ struct SwigluBackward {
   const void* gate = nullptr;  ///< [n]
   const void* up = nullptr;    ///< [n]
   const void* dy = nullptr;    ///< [n]
-  void* d_gate = nullptr;      ///< [n]; may be gate; null where only its float8 forms are wanted
+  void* d_gate = nullptr;      ///< [n]; may be gate; null where only its float8 forms or statistics are wanted
   void* d_up = nullptr;        ///< [n]; may be up; null likewise
   DType dtype = DType::bf16;
   std::int64_t n = 0;
@@ -39,8 +39,7 @@ struct SwigluBackward {
   Float8Out up_float8{};     ///< of d_up
 
   std::int64_t bytes_moved() const {
-    const int gates = d_gate == nullptr && gate_float8.wanted() ? 0 : 1;
-    const int ups = d_up == nullptr && up_float8.wanted() ? 0 : 1;
+    const int gates = d_gate == nullptr ? 0 : 1, ups = d_up == nullptr ? 0 : 1;
     return n * ((3 + gates + ups) * size_of(dtype) + gate_float8.forms() + up_float8.forms());
   }
   bool operator==(const SwigluBackward&) const = default;

@@ -155,12 +155,13 @@ def stats(columns):
     return kernel("stats", 2 * TOKENS * columns, n=TOKENS * columns)
 
 
-def cast(columns, to="e4m3", both=False, measures=False):
-    """bf16 to 8 bits; `both`: with the transposed copy, for the two GEMMs of a backward pass. `measures`: with a scale
-    that was there before, and the abs-max in the same read, as recipe delayed casts what no producer has measured."""
-    n = TOKENS * columns
-    return kernel("cast", n * (4 if both else 3), rows=TOKENS, columns=columns, **{"from": "bf16", "to": to},
-                  transposed=both, **({"how": "measures"} if measures else {}))
+def cast(columns, to="e4m3", both=False, how=None):
+    """bf16 to 8 bits; `both`: with the transposed copy, for the two GEMMs of a backward pass. `how`: measures, with a scale
+    that was there before, and the abs-max in the same read, as recipe delayed casts what no producer has measured; normed,
+    of a norm's output that has no place in memory, as in recipe tensorwise: of its input and a factor a row."""
+    n, factors = TOKENS * columns, 4 * TOKENS if how == "normed" else 0
+    return kernel("cast", n * (4 if both else 3) + factors, rows=TOKENS, columns=columns, **{"from": "bf16", "to": to},
+                  transposed=both, **({"how": how} if how else {}))
 
 
 def cast_weight(o, i, both=True):
@@ -171,9 +172,17 @@ def cast_weight(o, i, both=True):
 def apart(row):
     """The rows that do together what this one does. For a weight's cast into both forms: a rank that has a piece of the
     weight casts that, and transposes the whole. Up to bd3b7bc every rank did. For an update that writes weights in bf16:
-    where they are sent it does not, and up to 6cd37ae nowhere. Of other rows none."""
+    where they are sent it does not, and up to 6cd37ae nowhere. For what recipe tensorwise does without bf16 between: up to
+    daca5fb norms and SwiGLU's backward stored that, and casts read it. Of other rows none."""
+    if row.get("how") == "twice":
+        m = {"ffn_dim": row["columns"]}
+        return [swiglu_backward(m), *2 * [cast(row["columns"], "e5m2", both=True)]]
     if row["op"] == "adamw" and row.get("rounded"):
         return [adamw(row["n"], row.get("gradient")), convert_weight(row["n"])]
+    if row["op"] == "add_rmsnorm" and row.get("how"):
+        return [add_rmsnorm(row["columns"])]
+    if row.get("how") == "normed":
+        return [cast(row["columns"], both=row["transposed"])]
     if row["op"] != "cast" or row["from"] != "f32" or not row["transposed"]:
         return []
     return [cast_weight(row["rows"], row["columns"], both=False), transpose(row["rows"], row["columns"])]
@@ -219,9 +228,11 @@ def transpose(rows, columns):
     return kernel("transpose", 2 * rows * columns, rows=rows, columns=columns)
 
 
-def add_rmsnorm(dim, float8=False):
-    """`float8`, here and below: what recipe delayed has the kernel write. A norm's output is then written in 8 bits
+def add_rmsnorm(dim, float8=False, measures=False):
+    """`measures`: its output is not stored, only its abs-max is taken, as in recipe tensorwise. `float8`, here and below: what recipe delayed has the kernel write. A norm's output is then written in 8 bits
     alone, a norm's gradient in both, and rotated gradients in 8 bits, as stored and transposed."""
+    if measures:
+        return kernel("add_rmsnorm", 6 * TOKENS * dim, rows=TOKENS, columns=dim, how="measures")
     return kernel("add_rmsnorm", (7 if float8 else 8) * TOKENS * dim, rows=TOKENS, columns=dim, **writes(float8))
 
 
@@ -245,7 +256,10 @@ def swiglu_forward(m, float8=False):
     return kernel("swiglu_forward", 6 * TOKENS * m["ffn_dim"], **swiglu_sizes(m, float8))
 
 
-def swiglu_backward(m, float8=False):
+def swiglu_backward(m, float8=False, twice=False):
+    """`twice`: for the abs-maxes alone, and then for 8 bits, as in recipe tensorwise."""
+    if twice:
+        return kernel("swiglu_backward", 16 * TOKENS * m["ffn_dim"], **swiglu_sizes(m, True), how="twice")
     return kernel("swiglu_backward", 10 * TOKENS * m["ffn_dim"], **swiglu_sizes(m, float8))
 
 

@@ -112,15 +112,18 @@ def few_multiprocessors_rows():
 
 def former_kernel_rows():
     """Rows of earlier commits, for tables of what was measured then: queries and keys were rotated one after the other,
-    and inputs of linears cast as stored and then transposed; chunks of the head were 2,080 tokens."""
+    inputs of linears cast as stored and then transposed, norms' outputs cast from bf16 in tensorwise too, and gradients of
+    gate and up by passes of their own; chunks of the head were 2,080 tokens."""
     def rope_of(m, heads):
         n = TOKENS * m["head_dim"]
         return kernel("rope", 4 * n * heads + 4 * n, seq=TOKENS, heads=heads, head_dim=m["head_dim"])
 
     rows = [rope_of(MODELS[model], MODELS[model][heads]) for model in STACKS for heads in ("heads", "kv_heads")]
     for model in STACKS:
+        rows += [cast(MODELS[model]["dim"], both=True)]
         for columns in (MODELS[model]["dim"], MODELS[model]["ffn_dim"]):
             rows += [cast(columns), transpose(TOKENS, columns)]
+        rows += [cast(MODELS[model]["ffn_dim"], "e5m2", both=True)]
     rows += [cross_entropy(MODELS["8b"], rows=2080)]
     return unique(rows)
 

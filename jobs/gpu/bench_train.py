@@ -72,15 +72,16 @@ def start_result(row, log):
 
 
 def step_result(row, run, log):
-    """Of the steps after the warm-up that have a time (null: none was taken)."""
+    """The mean of the steps after the warm-up that have a time (null: none was taken), but for the last one: see
+    bench_steps.SECONDS."""
     with open(os.path.join(run, "metrics.jsonl"), encoding="utf-8") as file:
         steps = [json.loads(line) for line in file]
-    measured = [s for s in map(whole_step, steps[row["warmup"]:]) if s is not None]
+    measured = [s for s in map(whole_step, steps[row["warmup"]:-1]) if s is not None]
     if not measured:
         return {"row": row["row"], "error": f"metrics.jsonl has no step_seconds after step {row['warmup']}"}
     # Seconds that choices took before the first step: none of them is in a step's.
     chosen = round(sum(map(float, CHOSEN.findall(read_log(log)))), 1)
-    return {"row": row["row"], "seconds": statistics.median(measured), "lowest": min(measured), "highest": max(measured),
+    return {"row": row["row"], "seconds": statistics.fmean(measured), "lowest": min(measured), "highest": max(measured),
             "repeats": len(measured), "tokens": row["seq_len"] * row["micro_batches"], "loss_first": steps[0]["loss"],
             "loss_last": steps[-1]["loss"], "choice_seconds": chosen, "memory_bytes": steps[-1]["memory_bytes"]}
 

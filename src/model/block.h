@@ -69,8 +69,9 @@ void block_weight_gradients(const BlockPass& pass, std::span<const GradientTarge
                             const DeferredGradients& deferred);
 
 /// A linear's output gradient that will be in dy, with its fp8 forms in `arena` if it is cast before it gets there; the
-/// transposed one too with `transposed`: where kernels read along k and the producer can write it.
+/// transposed one too with `transposed`: where kernels read along k and the producer can write it. `place`: a tensor
+/// with room for the form as stored, which then lies there and not in the arena.
 OutputGradient output_gradient(const LinearRecipe& linear, const Tensor& dy, const QuantScale& scale, Arena& arena,
-                               bool transposed);
+                               bool transposed, const Tensor& place = {});
 
 }  // namespace octet

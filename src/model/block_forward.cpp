@@ -40,27 +40,36 @@ struct Forward {
   void place_high(LinearInput& x) const {
     if (!x.keep_high) x.high.data = op().scratch.allocate(x.high.bytes());
   }
-  /// Casts x, and takes the statistics that its producer has not. Where the transposed form is kept, the one that
-  /// forward's GEMMs read is scratch, and is made only if one of them runs (`read`).
-  void cast(const LinearGroup& group, LinearInput& x, bool read, const StatsOut& taken = {}) const {
+  /// Casts x, of x.high or what stands in its place, and takes the statistics that its producer has not. Where the
+  /// transposed form is kept, the one that forward's GEMMs read is scratch, and is made only if one of them runs
+  /// (`read`).
+  void cast(const LinearGroup& group, LinearInput& x, const CastSource& source, bool read,
+            const StatsOut& taken = {}) const {
     if (x.keeps_transposed()) x.quantized.data = read ? op().scratch.allocate(x.quantized.bytes()) : nullptr;
-    group.cast(op(), x, again, taken);
+    group.cast(op(), x, source, again, taken);
   }
   /// Makes x.high and casts it. `produce` writes x.high, or the fp8 forms that it is asked for;
-  /// `producer_transposes`: the transposed one among them.
+  /// `producer_transposes`: the transposed one among them. `unstored`: what can be cast in place of an x.high that
+  /// nobody keeps, which `produce` then only measures; null: nothing.
   template <typename Produce>
-  void make(const LinearGroup& group, LinearInput& x, bool read, bool producer_transposes, Produce&& produce) const {
+  void make(const LinearGroup& group, LinearInput& x, bool read, bool producer_transposes, const CastSource* unstored,
+            Produce&& produce) const {
     if (!x.is_cast_by_producer()) {
-      place_high(x);
+      const bool stored = x.keep_high || unstored == nullptr;
+      if (stored) place_high(x);
       produce(Float8Out{});
-      return cast(group, x, read);
+      return cast(group, x, stored ? x.high : *unstored, read);
     }
     if (!x.keep_high) x.high.data = nullptr;
     if (x.keeps_transposed()) x.quantized.data = op().scratch.allocate(x.quantized.bytes());
     produce(LinearGroup::float8_destination(x, producer_transposes));
     group.finish_producer_cast(op(), x, producer_transposes);
   }
-  /// sum = residual + branch, x.high = its norm.
+  /// What a norm leaves, of which a cast forms its output.
+  CastSource normed(BlockWeight which, const Tensor& sum, const float* inverse_rms) const {
+    return {sum, weights[static_cast<std::size_t>(which)], inverse_rms};
+  }
+  /// sum = residual + branch, x.high = its norm, where that has a place.
   void norm(BlockWeight which, const Tensor& residual, const Tensor& branch, const Tensor& sum, const LinearInput& x,
             float* inverse_rms, CheckedTensor checked, const Float8Out& float8) const {
     add_rmsnorm(op(), residual, branch, weights[static_cast<std::size_t>(which)],
@@ -90,7 +99,8 @@ void attention_part(const Forward& f, const BlockResult& in, const Tensor& branc
   const BlockLinears& linears = f.linears();
   BlockActivations& a = f.a;
   if (f.makes(attention_input)) {
-    f.make(linears.qkv, a.x_attention, f.missing.has_any({q, k, v}), false, [&](const Float8Out& float8) {
+    const CastSource normed = f.normed(attention_norm_weight, a.h, a.inverse_rms_attention);
+    f.make(linears.qkv, a.x_attention, f.missing.has_any({q, k, v}), false, &normed, [&](const Float8Out& float8) {
       f.norm(attention_norm_weight, in.residual, in.branch, a.h, a.x_attention, a.inverse_rms_attention,
              checked_attention_input, float8);
     });
@@ -101,7 +111,7 @@ void attention_part(const Forward& f, const BlockResult& in, const Tensor& branc
 
   if (f.makes(attention_output)) f.attention(a.x_wo.high);
   if (f.makes(attention_cast)) {
-    f.cast(linears.wo, a.x_wo, f.makes(residual), f.stats(checked_attention_output, a.x_wo));
+    f.cast(linears.wo, a.x_wo, a.x_wo.high, f.makes(residual), f.stats(checked_attention_output, a.x_wo));
   }
   if (f.makes(residual)) linears.wo.forward(f.op(), a.x_wo, f.weight(wo), branch);
 }
@@ -116,14 +126,14 @@ void ffn_part(const Forward& f, const Tensor& branch) {
            checked_ffn_input, float8);
   };
   if (f.makes(ffn_input)) {
-    f.make(linears.w1_w3, a.x_ffn, f.missing.has_any({gate, up}), false, norm);
+    const CastSource normed = f.normed(ffn_norm_weight, a.h_middle, a.inverse_rms_ffn);
+    f.make(linears.w1_w3, a.x_ffn, f.missing.has_any({gate, up}), false, &normed, norm);
   } else if (f.makes(residual)) {  // for the sum alone
-    f.place_high(a.x_ffn);
     norm({});
   }
   linears.w1_w3.forward(f.op(), a.x_ffn, f.group_weights(w1, 2), std::array{f.made(gate, a.gate), f.made(up, a.up)});
   if (f.makes(ffn_product)) {
-    f.make(linears.w2, a.x_w2, !f.again, true, [&](const Float8Out& float8) { f.swiglu(float8); });
+    f.make(linears.w2, a.x_w2, !f.again, true, nullptr, [&](const Float8Out& float8) { f.swiglu(float8); });
   }
 }
 

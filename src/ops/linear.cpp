@@ -17,9 +17,10 @@ LinearGroup::LinearGroup(std::vector<LinearRecipe> linears) : linears_(std::move
   }
 }
 
-void LinearGroup::cast(OpContext& op, LinearInput& x, bool again, const StatsOut& stats) const {
+void LinearGroup::cast(OpContext& op, LinearInput& x, const CastSource& source, bool again,
+                       const StatsOut& stats) const {
   if (casts_first()) {
-    x.quantized = fp8_recipe_->cast_input(op, x.high, x.scale, again, x.quantized.data, x.transposed.data, stats);
+    x.quantized = fp8_recipe_->cast_input(op, source, x.scale, again, x.quantized.data, x.transposed.data, stats);
   }
   if (x.keeps_transposed()) x.transposed.inverse_scale = x.quantized.inverse_scale;
   nothing_gathered(x);

@@ -16,7 +16,7 @@ struct LinearInput {
   Tensor quantized;            ///< e4m3 of a recipe that casts first, else of rank 0
   Tensor transposed{};         ///< [in, n] of e4m3, kept in place of `quantized`; of rank 0 unless keeps_transposed()
   QuantScale scale;            ///< of the cast; lives as long as `quantized`
-  bool keep_high = true;       ///< false: `high` is scratch and gone after forward
+  bool keep_high = true;       ///< false: `high` is scratch and gone after forward, or is never stored
   bool keep_gathered = false;  ///< the gathered forms stay until backward; else it gathers again into scratch
   bool is_gathered = false;    ///< all tokens lie in `gathered_high` and `gathered_quantized`
   /// What the linears read: `high` and `quantized` themselves, or of all tokens once they are gathered.
@@ -30,6 +30,8 @@ struct LinearInput {
   /// Says whether the scale is known before the values: then whoever makes `high` writes `quantized` in the same pass,
   /// and `high` itself only where that is kept.
   bool is_cast_by_producer() const { return is_cast() && scale.known; }
+  /// A form of it that is kept until backward.
+  const Tensor& kept() const { return keeps_transposed() ? transposed : is_cast() ? quantized : high; }
 };
 
 /// A weight in backward: [out, in] as it was gathered, and its transposed copy [in, out] where one is kept, else of
@@ -69,7 +71,11 @@ class LinearGroup {
   /// Casts x.high, whose abs-max is in x.scale.amax, when the recipe casts first. `again`: the input was cast before
   /// and its bytes are gone; the same scale gives the same bytes. With keeps_transposed() `quantized` may have no data:
   /// then only the transposed copy is made. `stats`: statistics of x.high, where they are to be taken here.
-  void cast(OpContext& op, LinearInput& x, bool again, const StatsOut& stats = {}) const;
+  void cast(OpContext& op, LinearInput& x, bool again, const StatsOut& stats = {}) const {
+    cast(op, x, x.high, again, stats);
+  }
+  /// The same of an input that is not stored: x.high has no data.
+  void cast(OpContext& op, LinearInput& x, const CastSource& source, bool again, const StatsOut& stats = {}) const;
   /// Where the producer of x.high writes the fp8 forms, if it does so itself (LinearInput::is_cast_by_producer).
   /// `transposed`: it can write that form too.
   static Float8Out float8_destination(const LinearInput& x, bool transposed);

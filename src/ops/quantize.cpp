@@ -10,7 +10,8 @@ QuantScale QuantScale::allocate(Arena& arena) {
 
 namespace {
 
-CastToFloat8 cast_of(const Tensor& x, DType format, const QuantScale& scale, void* storage, void* transposed) {
+CastToFloat8 cast_of(const CastSource& source, DType format, const QuantScale& scale, void* storage, void* transposed) {
+  const Tensor& x = source.x;
   return {.x = x.data,
           .from = x.dtype,
           .y = storage,
@@ -18,20 +19,34 @@ CastToFloat8 cast_of(const Tensor& x, DType format, const QuantScale& scale, voi
           .n = x.elements(),
           .scale = scale.scale,
           .y_transposed = transposed,
-          .columns = x.shape.row_elements()};
+          .columns = x.shape.row_elements(),
+          .row_factor = source.inverse_rms,
+          .column_factor = source.weight.data};
 }
 
 }  // namespace
 
-Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, bool power_of_two,
+Tensor quantize(OpContext& context, const CastSource& x, DType format, const QuantScale& scale, bool power_of_two,
                 void* storage, void* transposed, const StatsOut& stats) {
   if (scale.known) return cast(context, x, format, scale, storage, transposed, stats);
-  if (stats.wanted()) measure(context, x, stats);
+  if (stats.wanted()) measure(context, x.x, stats);
   context.exchange.reduce_max(scale.amax, 1);
   return cast_by_amax(context, x, format, scale, power_of_two, storage, transposed);
 }
 
-Tensor cast_by_amax(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, bool power_of_two,
+QuantScale known_by_amax(OpContext& context, QuantScale scale, DType format, bool power_of_two) {
+  context.exchange.reduce_max(scale.amax, 1);
+  context.kernels.compute_scales(context.stream, {.amax = scale.amax,
+                                                  .scale = scale.scale,
+                                                  .inverse_scale = scale.inverse,
+                                                  .n = 1,
+                                                  .format = format,
+                                                  .power_of_two = power_of_two});
+  scale.known = true;
+  return scale;
+}
+
+Tensor cast_by_amax(OpContext& context, const CastSource& x, DType format, const QuantScale& scale, bool power_of_two,
                     void* storage, void* transposed) {
   CastToFloat8 args = cast_of(x, format, scale, storage, transposed);
   args.amax = scale.amax;
@@ -39,15 +54,15 @@ Tensor cast_by_amax(OpContext& context, const Tensor& x, DType format, const Qua
   args.scale_out = scale.scale;
   args.inverse_scale_out = scale.inverse;
   context.kernels.cast_to_float8(context.stream, args);
-  return {storage, format, x.shape, scale.inverse};
+  return {storage, format, x.x.shape, scale.inverse};
 }
 
-Tensor cast(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage, void* transposed,
-            const StatsOut& stats) {
+Tensor cast(OpContext& context, const CastSource& x, DType format, const QuantScale& scale, void* storage,
+            void* transposed, const StatsOut& stats) {
   CastToFloat8 args = cast_of(x, format, scale, storage, transposed);
   args.stats = stats;
   context.kernels.cast_to_float8(context.stream, args);
-  return {storage, format, x.shape, scale.inverse};
+  return {storage, format, x.x.shape, scale.inverse};
 }
 
 Tensor transpose(OpContext& context, const Tensor& x) {

@@ -13,7 +13,7 @@ std::unique_ptr<Float8Scaling> Recipe::make_scaling(const CastCounts&, Stream&) 
   return std::make_unique<DynamicScaling>();
 }
 
-Tensor Recipe::cast_input(OpContext&, const Tensor&, const QuantScale&, bool, void*, void*, const StatsOut&) const {
+Tensor Recipe::cast_input(OpContext&, const CastSource&, const QuantScale&, bool, void*, void*, const StatsOut&) const {
   throw internal_error("ops", "a recipe that does not cast first was asked to cast an input");
 }
 

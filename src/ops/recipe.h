@@ -79,7 +79,7 @@ class Recipe {
   /// The input in fp8, into `storage`, and transposed into `transposed`, each where it is not null; of a recipe that
   /// casts first. The abs-max of x is in `scale`, or is taken here (`stats`, as in quantize). `again`: the scale is
   /// there from a cast before, and gives the same bytes.
-  virtual Tensor cast_input(OpContext& op, const Tensor& x, const QuantScale& scale, bool again, void* storage,
+  virtual Tensor cast_input(OpContext& op, const CastSource& x, const QuantScale& scale, bool again, void* storage,
                             void* transposed, const StatsOut& stats) const;
   virtual Tensor input_for_output(OpContext&, const Tensor& x) const { return x; }
   virtual Tensor input_for_grad_weight(OpContext&, const Tensor& x) const { return x; }

@@ -340,8 +340,8 @@ class Bench:
             start = time.perf_counter()
             losses.append(trainer.step())
             seconds.append(time.perf_counter() - start)
-        measured = seconds[row["warmup"]:]
-        return {"row": row["row"], "seconds": statistics.median(measured), "lowest": min(measured),
+        measured = seconds[row["warmup"]:-1]  # as bench_train.step_result
+        return {"row": row["row"], "seconds": statistics.fmean(measured), "lowest": min(measured),
                 "highest": max(measured), "repeats": len(measured), "tokens": row["seq_len"] * row["micro_batches"],
                 "loss_first": losses[0], "loss_last": losses[-1],
                 "memory_bytes": torch.cuda.max_memory_allocated() if self.cuda else None}

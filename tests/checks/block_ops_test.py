@@ -55,6 +55,9 @@ class DryRunTest(unittest.TestCase):
         ops = collections.Counter()
         for _, row, count in bench_rows.block_ops(bench_rows.MODELS[model], precision, micro_batches, recipe, gradients):
             ops[NAMES.get(row["op"], row["op"]), row["bytes"], row["flops"] if row["op"] == "gemm" else 0] += count * micro_batches
+        for name, size, _ in [key for key in ops if key[0] == "swiglu_backward" and precision == "float8" and recipe is None]:
+            count = ops.pop((name, size, 0))  # it is launched twice, and moves 6 bytes a value and then 10
+            ops.update({(name, size * 6 // 16, 0): count, (name, size * 10 // 16, 0): count})
         updates = [key for key in ops if key[0] == "adamw"]  # the program gives those of a block as one
         ops["adamw", round(sum(key[1] * ops.pop(key) for key in updates)), 0] = 1
         return ops

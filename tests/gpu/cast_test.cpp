@@ -108,6 +108,34 @@ class GpuCast : public GpuTest {
     expect_same_bits(count, "non-finite");
   }
 
+  /// Of a norm's output that has no place.
+  template <typename To, typename From>
+  void compare_normed(Matrix matrix, std::int64_t offset, bool plain, bool turned) {
+    SCOPED_TRACE(fmt::format("norm of {} x {}, offset {}, {} {}", matrix.rows, matrix.columns, offset, plain, turned));
+    const std::int64_t n = matrix.rows * matrix.columns;
+    Both<From> x(*gpu_stream, values_to_cast<From>(n + offset, 3));
+    Both<From> weight(*gpu_stream, normal<From>(matrix.columns + offset, 4));
+    Both<float> inverse_rms(*gpu_stream, normal<float>(matrix.rows, 5)), scale(*gpu_stream, {0.37f});
+    auto y = Both<To>::output(*gpu_stream, n + offset), transposed = Both<To>::output(*gpu_stream, n + offset);
+    CastToFloat8 args{.x = x.cpu() + offset,
+                      .from = dtype_of<From>::value,
+                      .y = plain ? y.cpu() + offset : nullptr,
+                      .to = dtype_of<To>::value,
+                      .n = n,
+                      .scale = scale.cpu(),
+                      .y_transposed = turned ? transposed.cpu() + offset : nullptr,
+                      .columns = matrix.columns,
+                      .row_factor = inverse_rms.cpu(),
+                      .column_factor = weight.cpu() + offset};
+    cpu.cast_to_float8(*cpu_stream, args);
+    args.x = x.gpu() + offset, args.scale = scale.gpu();
+    args.row_factor = inverse_rms.gpu(), args.column_factor = weight.gpu() + offset;
+    args.y = plain ? y.gpu() + offset : nullptr, args.y_transposed = turned ? transposed.gpu() + offset : nullptr;
+    gpu().cast_to_float8(*gpu_stream, args);
+    expect_same_values(y, "y");
+    expect_same_values(transposed, "y_transposed");
+  }
+
   template <typename To, typename From>
   void compare_convert(std::int64_t n, std::int64_t offset) {
     Both<From> x(*gpu_stream, values_to_cast<From>(n + offset, 4));
@@ -175,6 +203,17 @@ TEST_F(GpuCast, Transposed) {
       compare_transposed<e4m3, float>(matrix, offset, true);
       compare_transposed<e5m2, bf16>(matrix, offset, true, true);
       compare_transposed<e4m3, float>(matrix, offset, false, true);
+    }
+  }
+}
+
+TEST_F(GpuCast, OfANormsOutputWithoutAPlace) {
+  for (const Matrix& matrix : cast_matrices) {
+    for (const std::int64_t offset : {0, 1, 8}) {
+      for (const auto& [plain, turned] : {std::pair{true, false}, {true, true}, {false, true}}) {
+        compare_normed<e4m3, bf16>(matrix, offset, plain, turned);
+        compare_normed<e5m2, float>(matrix, offset, plain, turned);
+      }
     }
   }
 }

@@ -12,6 +12,10 @@ struct Scales {
   float scale, inverse;
 };
 
+template <typename T>
+struct CastOfNorm : testing::Test {};
+TYPED_TEST_SUITE(CastOfNorm, Storages);
+
 Scales scales_of(float amax, DType format, bool power_of_two = false) {
   Scales s{};
   cpu::compute_scales(stream(), {&amax, &s.scale, &s.inverse, 1, format, power_of_two});
@@ -115,6 +119,53 @@ TEST(CastToFloat8, NanScaleGivesNan) {
   std::vector<e5m2> y(x.size());
   cpu::cast_to_float8(stream(), {x.data(), DType::f32, y.data(), DType::e5m2, 5, &nan_f32});
   for (const e5m2 v : y) EXPECT_TRUE(std::isnan(float(v)));
+}
+
+/// A cast of a norm's output that has no place has the bits of the cast of one that has, in each of its three forms.
+TYPED_TEST(CastOfNorm, HasTheBitsOfTheStoredOutput) {
+  using T = TypeParam;
+  constexpr DType dtype = dtype_of<T>::value;
+  for (const auto& [rows, dim] : {std::pair<std::int64_t, std::int64_t>{1, 7}, {33, 64}, {70, 130}}) {
+    const std::int64_t n = rows * dim;
+    const auto x = random_values<T>(n, 1, 30.0), weight = random_values<T>(dim, 2);
+    std::vector<T> y(x.size());
+    std::vector<float> inverse_rms(static_cast<std::size_t>(rows));
+    AddRmsNormForward norm{.residual = x.data(),
+                           .weight = weight.data(),
+                           .y = y.data(),
+                           .inverse_rms = inverse_rms.data(),
+                           .dtype = dtype,
+                           .rows = rows,
+                           .dim = dim,
+                           .stats = {}};
+    cpu::add_rmsnorm_forward(stream(), norm);
+    StatsProbe stored, alone;
+    cpu::stats(stream(), {.x = y.data(), .dtype = dtype, .n = n, .out = stored.out()});
+    norm.y = nullptr, norm.stats = alone.out();
+    cpu::add_rmsnorm_forward(stream(), norm);
+    EXPECT_EQ(alone.amax, stored.amax);
+    EXPECT_EQ(norm.bytes_moved(), n * size_of(dtype) + rows * 4);
+
+    const float scale = 100.0f;
+    for (const auto& [plain, turned] : {std::pair{true, false}, {true, true}, {false, true}}) {
+      std::vector<e4m3> of_stored(2 * x.size()), of_parts(2 * x.size());
+      const auto cast = [&](const T* from, std::vector<e4m3>& to) {
+        return CastToFloat8{.x = from,
+                            .from = dtype,
+                            .y = plain ? to.data() : nullptr,
+                            .n = n,
+                            .scale = &scale,
+                            .y_transposed = turned ? to.data() + n : nullptr,
+                            .columns = dim};
+      };
+      cpu::cast_to_float8(stream(), cast(y.data(), of_stored));
+      CastToFloat8 parts = cast(x.data(), of_parts);
+      parts.row_factor = inverse_rms.data(), parts.column_factor = weight.data();
+      cpu::cast_to_float8(stream(), parts);
+      EXPECT_TRUE(same_bits(of_parts, of_stored)) << rows << " x " << dim << " plain " << plain << " turned " << turned;
+      EXPECT_EQ(parts.bytes_moved(), n * (size_of(dtype) + (plain ? 1 : 0) + (turned ? 1 : 0)) + rows * 4);
+    }
+  }
 }
 
 /// A cast that forms its scale has the bits of one whose scale ComputeScales made, in each of its three forms.

@@ -81,7 +81,7 @@ struct Codes {
   std::vector<Code> y, transposed;
 };
 
-/// Beside the tensors, and alone: in place of tensors that have no place.
+/// Beside the tensors, and alone: in place of tensors that have no place. Without them, statistics alone.
 TYPED_TEST(Swiglu, Float8OfTheStoredValues) {
   using T = TypeParam;
   for (const auto& [rows, columns] : {std::pair<std::int64_t, std::int64_t>{1, 7}, {33, 64}, {70, 130}}) {
@@ -130,6 +130,18 @@ TYPED_TEST(Swiglu, Float8OfTheStoredValues) {
         EXPECT_EQ(back.bytes_moved(), n * ((alone ? 4 : 5) * size_of(args.dtype) + 3));
       }
     }
+    StatsProbe gate_stats, up_stats;
+    const SwigluBackward measured{.gate = gate.data(),
+                                  .up = up.data(),
+                                  .dy = dy.data(),
+                                  .dtype = dtype_of<T>::value,
+                                  .n = n,
+                                  .gate_stats = gate_stats.out(),
+                                  .up_stats = up_stats.out()};
+    cpu::swiglu_backward(stream(), measured);
+    EXPECT_EQ(gate_stats.amax, gradients.gate_stats.amax);
+    EXPECT_EQ(up_stats.amax, gradients.up_stats.amax);
+    EXPECT_EQ(measured.bytes_moved(), n * 3 * size_of(measured.dtype));
   }
 }
 

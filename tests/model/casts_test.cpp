@@ -1,4 +1,5 @@
-// How often a block casts to fp8: an input that several linears share once, every output gradient once, weights never.
+// How often a block casts to fp8: an input that several linears share once, every output gradient once, those of w1 and
+// w3 by SwiGLU's backward itself, weights never.
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -94,10 +95,10 @@ struct BlockCasts : testing::Test {
   }
 };
 
-TEST_F(BlockCasts, FourInputsForwardSevenGradientsBackward) {
+TEST_F(BlockCasts, FourInputsForwardFiveGradientsBackward) {
   const auto [forward, backward] = run(Precision::float8);
   EXPECT_EQ(forward, (Count{4, 0}));
-  EXPECT_EQ(backward, (Count{0, 7}));
+  EXPECT_EQ(backward, (Count{0, 5}));
 }
 
 /// By row: four inputs, seven weights, seven gradients. By column: the same again, for what sums along the other
@@ -142,7 +143,7 @@ TEST_F(BlockCasts, AnExceptionSavesItsGradientsCastAndItsInputsIfAlone) {
                          "feed_forward.w2"};  // q and v still share a cast; w2's input has no other reader
   const auto [forward, backward] = run(Precision::float8);
   EXPECT_EQ(forward, (Count{3, 0}));
-  EXPECT_EQ(backward, (Count{0, 5}));
+  EXPECT_EQ(backward, (Count{0, 3}));
 }
 
 }  // namespace

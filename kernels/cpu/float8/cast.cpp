@@ -14,17 +14,40 @@ void cast_loop(const From* __restrict x, To* __restrict y, std::int64_t n, float
   for (std::int64_t i = 0; i < n; ++i) store(y[i], static_cast<float>(x[i]) * scale);
 }
 
+constexpr std::int64_t band = 64;  // columns of which a row's part is made at once
+
+/// At most `band` columns of a row of what is cast: of x itself, or formed in `place` (CastToFloat8::row_factor).
+template <typename From>
+const From* row_part(const CastToFloat8& args, std::int64_t row, std::int64_t begin, std::int64_t end, From* place) {
+  const auto* x = static_cast<const From*>(args.x) + row * args.columns + begin;
+  if (args.row_factor == nullptr) return x;
+  scale_row(x, static_cast<const From*>(args.column_factor) + begin, args.row_factor[row], place, end - begin);
+  return place;
+}
+
+/// By rows, for what is formed of row and column.
+template <typename To, typename From>
+void cast_rows(const CastToFloat8& args, float scale) {
+  auto* y = static_cast<To*>(args.y);
+  for_blocks(args.n / args.columns, 1, [&](std::int64_t row, std::int64_t) {
+    From formed[band];
+    for (std::int64_t begin = 0; begin < args.columns; begin += band) {
+      const std::int64_t end = std::min(begin + band, args.columns);
+      cast_loop(row_part(args, row, begin, end, formed), y + row * args.columns + begin, end - begin, scale);
+    }
+  });
+}
+
 /// y_transposed alone, by bands of columns: a row's part of a band is cast and then laid across the rows of y.
 template <typename To, typename From>
 void cast_transposed_only(const CastToFloat8& args, float scale) {
-  constexpr std::int64_t band = 64;
-  const auto* x = static_cast<const From*>(args.x);
   auto* y = static_cast<To*>(args.y_transposed);
   const std::int64_t rows = args.n / args.columns;
   for_blocks(args.columns, band, [&](std::int64_t begin, std::int64_t end) {
     To part[band];
+    From formed[band];
     for (std::int64_t r = 0; r < rows; ++r) {
-      cast_loop(x + r * args.columns + begin, part, end - begin, scale);
+      cast_loop(row_part(args, r, begin, end, formed), part, end - begin, scale);
       for (std::int64_t c = begin; c < end; ++c) y[c * rows + r] = part[c - begin];
     }
   });
@@ -33,6 +56,7 @@ void cast_transposed_only(const CastToFloat8& args, float scale) {
 template <typename To, typename From>
 void cast_all(const CastToFloat8& args, float scale) {
   if (args.y == nullptr && args.y_transposed != nullptr) return cast_transposed_only<To, From>(args, scale);
+  if (args.row_factor != nullptr) return cast_rows<To, From>(args, scale);
   const auto* x = static_cast<const From*>(args.x);
   auto* y = static_cast<To*>(args.y);
   const auto cast = [=](std::int64_t begin, std::int64_t end) { cast_loop(x + begin, y + begin, end - begin, scale); };

@@ -21,13 +21,6 @@ void add_row(const T* a, const T* b, T* sum, std::int64_t dim) {
 }
 
 template <typename T>
-void scale_row(const T* x, const T* weight, float inverse_rms, T* y, std::int64_t dim) {
-#pragma omp simd
-  for (std::int64_t i = 0; i < dim; ++i)
-    store(y[i], static_cast<float>(x[i]) * inverse_rms * static_cast<float>(weight[i]));
-}
-
-template <typename T>
 void forward(const AddRmsNormForward& args) {
   const std::int64_t dim = args.dim;
   const T* residual = static_cast<const T*>(args.residual);

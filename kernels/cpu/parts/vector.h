@@ -35,4 +35,12 @@ void convert_loop(const From* __restrict x, To* __restrict y, std::int64_t n) {
   }
 }
 
+/// A norm's output: y = x · inverse_rms · weight.
+template <typename T>
+void scale_row(const T* x, const T* weight, float inverse_rms, T* y, std::int64_t dim) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < dim; ++i)
+    store(y[i], static_cast<float>(x[i]) * inverse_rms * static_cast<float>(weight[i]));
+}
+
 }  // namespace octet::cpu

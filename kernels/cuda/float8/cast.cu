@@ -76,10 +76,35 @@ __global__ void __launch_bounds__(threads)
   if constexpr (measures) fold.publish(stats);
 }
 
-/// Reads n · sizeof(T) bytes, writes n for each of y (null: none) and y_transposed.
-template <typename T, bool wide, bool measures>
+/// What a norm multiplies its input by (CastToFloat8::row_factor).
+template <typename T>
+struct NormFactors {
+  const float* rows;
+  const T* columns;
+
+  explicit NormFactors(const CastToFloat8& args)
+      : rows(args.row_factor), columns(static_cast<const T*>(args.column_factor)) {}
+
+  /// The norm's output in a patch of its input.
+  template <bool wide, int size>
+  __device__ __forceinline__ void apply(const TilePlace<size>& place, Chunk<T, size> (&x)[4]) const {
+    const T* of = columns + place.column;
+    const Chunk<T, size> weight =
+        wide && place.columns > 0 ? read<true, size>(of, size) : read<false, size>(of, wide ? 0 : place.columns);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float row = i < place.rows ? rows[place.row + i] : 0.0f;
+#pragma unroll
+      for (int j = 0; j < size; ++j) x[i].v[j] = from_float<T>(to_float(x[i].v[j]) * row * to_float(weight.v[j]));
+    }
+  }
+};
+
+/// Reads n · sizeof(T) bytes, writes n for each of y and y_transposed (null: none). `normed`: casts what a norm makes
+/// of x. That goes by tiles also without the transposed form: a patch knows its row and column.
+template <typename T, bool wide, bool measures, bool normed>
 __global__ void __launch_bounds__(threads)
-    cast_transposed_kernel(const T* __restrict__ x, std::uint8_t* __restrict__ y,
+    cast_transposed_kernel(const T* __restrict__ x, NormFactors<T> factors, std::uint8_t* __restrict__ y,
                            std::uint8_t* __restrict__ y_transposed, std::int64_t rows, std::int64_t columns,
                            bool wide_transposed, ScaleSource scale, bool to_e4m3, StatsOut stats) {
   constexpr int size = Pack<T>::size;
@@ -89,6 +114,7 @@ __global__ void __launch_bounds__(threads)
   Chunk<T, size> in[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) in[i] = place.template read_row<wide>(x, columns, i);
+  if constexpr (normed) factors.template apply<wide>(place, in);
   Codes<size> codes[4];
   StatsFold fold;  // elements beyond the matrix are zero, and leave no mark
 #pragma unroll
@@ -97,6 +123,7 @@ __global__ void __launch_bounds__(threads)
     codes[i] = cast(in[i]);
     if (y != nullptr) place.template write_row<wide>(y, columns, i, codes[i]);
   }
+  if (normed && y_transposed == nullptr) return;
   tile.put(place.patch, place.group, codes);
   __syncthreads();
   tile.write_transposed(y_transposed, rows, columns, place.tile_row, place.tile_column, wide_transposed);
@@ -132,23 +159,25 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-template <typename T, bool measures>
+template <typename T, bool measures, bool normed>
 void cast_transposed(Stream& stream, const CastToFloat8& args) {
   constexpr int size = Pack<T>::size;
   const auto* x = static_cast<const T*>(args.x);
   auto* y = static_cast<std::uint8_t*>(args.y);
   auto* transposed = static_cast<std::uint8_t*>(args.y_transposed);
   const std::int64_t columns = args.columns, rows = args.n / columns;
-  const bool wide = columns % size == 0 && aligned(16, x) && aligned(size, y);
-  const auto kernel = wide ? cast_transposed_kernel<T, true, measures> : cast_transposed_kernel<T, false, measures>;
+  const NormFactors<T> factors(args);
+  const bool wide = columns % size == 0 && aligned(16, x, factors.columns) && aligned(size, y);
+  const auto kernel =
+      wide ? cast_transposed_kernel<T, true, measures, normed> : cast_transposed_kernel<T, false, measures, normed>;
   kernel<<<tiles_of<size>(rows, columns), threads, 0, native(stream)>>>(
-      x, y, transposed, rows, columns, aligned_to_16(rows, transposed), ScaleSource(args), args.to == DType::e4m3,
-      args.stats);
+      x, factors, y, transposed, rows, columns, aligned_to_16(rows, transposed), ScaleSource(args),
+      args.to == DType::e4m3, args.stats);
 }
 
 template <typename T, bool measures>
 void cast(Stream& stream, const CastToFloat8& args) {
-  if (args.y_transposed != nullptr) return cast_transposed<T, measures>(stream, args);
+  if (args.y_transposed != nullptr) return cast_transposed<T, measures, false>(stream, args);
   constexpr int size = Pack<T>::size;
   const auto* x = static_cast<const T*>(args.x);
   auto* y = static_cast<std::uint8_t*>(args.y);
@@ -180,6 +209,7 @@ void compute_scales(Stream& stream, const ComputeScales& args) {
 void cast_to_float8(Stream& stream, const CastToFloat8& args) {
   if (args.n == 0) return;
   dispatch_storage(args.from, [&]<typename T>(T) {
+    if (args.row_factor != nullptr) return cast_transposed<T, false, true>(stream, args);
     args.stats.wanted() ? cast<T, true>(stream, args) : cast<T, false>(stream, args);
   });
   check_launch("cast_to_float8");

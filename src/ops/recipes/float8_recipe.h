@@ -41,7 +41,7 @@ class TensorwiseRecipe : public Float8Recipe {
   bool has_limits() const override { return true; }
   bool too_small(std::int64_t n, std::int64_t k) const override { return n <= 1024 && k <= 4096; }
 
-  Tensor cast_input(OpContext& op, const Tensor& x, const QuantScale& scale, bool again, void* storage,
+  Tensor cast_input(OpContext& op, const CastSource& x, const QuantScale& scale, bool again, void* storage,
                     void* transposed, const StatsOut& stats) const override;
   Tensor input_for_grad_weight(OpContext& op, const Tensor& x) const override;
   Tensor weight_for_grad_input(OpContext& op, const Tensor& w) const override;

@@ -13,8 +13,8 @@ Tensor along_k(OpContext& op, const Tensor& x) {
 const RecipeEntry tensorwise_entry{"tensorwise", "one a tensor, from its absolute maximum at the time",
                                    make_recipe<TensorwiseRecipe>};
 
-Tensor TensorwiseRecipe::cast_input(OpContext& op, const Tensor& x, const QuantScale& scale, bool again, void* storage,
-                                    void* transposed, const StatsOut& stats) const {
+Tensor TensorwiseRecipe::cast_input(OpContext& op, const CastSource& x, const QuantScale& scale, bool again,
+                                    void* storage, void* transposed, const StatsOut& stats) const {
   return again ? cast(op, x, input_format, scale, storage, transposed)
                : quantize(op, x, input_format, scale, power_of_two(), storage, transposed, stats);
 }

@@ -58,8 +58,14 @@ void cast(Case& c, const Row& row) {
   args.y = c.output(n);
   if (row.at("transposed").get<bool>()) args.y_transposed = c.output(n);
   // As in recipe tensorwise: of weights the scales are there before, other casts form them from the abs-max. In recipe
-  // delayed they are there, and what no producer has measured is measured here ("how": "measures").
-  const bool measures = row.contains("how");
+  // delayed they are there, and what no producer has measured is measured here ("how": "measures"). Of a norm's output
+  // that has no place ("how": "normed") the cast reads what it was made of.
+  const std::string how = row.value("how", std::string{});
+  const bool measures = how == "measures";
+  if (how == "normed") {
+    args.row_factor = c.values(1.0f, rows);
+    args.column_factor = c.random(args.from, columns);
+  }
   if (args.from == DType::f32 || measures) {
     args.scale = c.values(64.0f);
     if (measures) args.stats = stats_of(c);
@@ -154,6 +160,7 @@ void convert(Case& c, const Row& row) {
   c.set([p = c.place(), args] { p.kernels.convert(p.stream, args); });
 }
 
+/// "how": "measures" takes the output's abs-max alone.
 void add_rmsnorm(Case& c, const Row& row) {
   AddRmsNormForward args;
   args.dtype = DType::bf16;
@@ -165,7 +172,7 @@ void add_rmsnorm(Case& c, const Row& row) {
   args.weight = c.random(DType::bf16, args.dim);
   args.sum = c.output(2 * n);
   args.float8 = float8_of(c, row, n, DType::e4m3, false);
-  if (!args.float8.wanted()) args.y = c.output(2 * n);
+  if (!args.float8.wanted() && !row.contains("how")) args.y = c.output(2 * n);
   args.inverse_rms = c.output<float>(args.rows);
   args.stats = stats_of(c);
   c.set([p = c.place(), args] { p.kernels.add_rmsnorm_forward(p.stream, args); });
@@ -239,6 +246,7 @@ void swiglu_forward(Case& c, const Row& row) {
   c.set([p = c.place(), args] { p.kernels.swiglu_forward(p.stream, args); });
 }
 
+/// "how": "twice" takes the abs-maxes alone, and then writes 8 bits, as recipe tensorwise does.
 void swiglu_backward(Case& c, const Row& row) {
   SwigluBackward args;
   args.dtype = DType::bf16;
@@ -255,7 +263,17 @@ void swiglu_backward(Case& c, const Row& row) {
   }
   args.gate_stats = stats_of(c);
   args.up_stats = stats_of(c);
-  c.set([p = c.place(), args] { p.kernels.swiglu_backward(p.stream, args); });
+  if (!row.contains("how")) {
+    c.set([p = c.place(), args] { p.kernels.swiglu_backward(p.stream, args); });
+    return;
+  }
+  SwigluBackward measures = args;
+  measures.gate_float8 = measures.up_float8 = {};
+  args.gate_stats = args.up_stats = {};
+  c.set([p = c.place(), measures, args] {
+    p.kernels.swiglu_backward(p.stream, measures);
+    p.kernels.swiglu_backward(p.stream, args);
+  });
 }
 
 void embedding_forward(Case& c, const Row& row) {
