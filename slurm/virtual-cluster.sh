@@ -45,7 +45,7 @@ write_config() {
   local nodes=$1 affinity=$2 leaf first last cpus plugin=none
   cpus=$(cpus_of_nodes "$affinity")
   ((!affinity)) || plugin=affinity
-  # Nobody else may come in: munge would take another user's job for one of the daemons' user, who runs them all.
+  # No other user may have access: munge would take their job for one of the user whose daemons these are.
   mkdir -p "$(dirname "$folder")"
   mkdir -m 700 "$folder" || fail "$folder cannot be made, or somebody has made it meanwhile"
   mkdir "$folder"/{state,log}
@@ -123,7 +123,7 @@ start_daemons() {
   (($1 == 0)) || remove=(--remove "$folder")
   head -c 1024 /dev/urandom >"$folder/munge.key" && chmod 600 "$folder/munge.key"
   mkfifo "$folder/control"
-  # In a session of its own: what ends the terminal's programs is told to their owner, and by its end to this.
+  # In a session of its own, so that no signal from the terminal reaches it: it ends when its owner has ended.
   setsid "$here/owned.py" --owner "$1" --grace 1 "${remove[@]}" "$here/virtual-cluster.sh" daemons \
     </dev/null >"$folder/log/owned.out" 2>&1 &
   echo $! >"$folder/owned.pid"

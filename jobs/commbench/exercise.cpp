@@ -21,7 +21,7 @@ struct Extent {
   std::int64_t input, output;
   std::int64_t spare = 0;
 
-  /// Of memory: in place the larger of both holds the other.
+  /// Elements of memory for both: in place, the larger one holds the other.
   std::int64_t whole(bool in_place) const { return in_place ? std::max(input, output) : input + output; }
 };
 
@@ -141,7 +141,7 @@ void Exercise::issue(Communicator& comm, const Place& p) {
   }
 }
 
-/// In place the result takes that of the copy.
+/// Where it needs a copy to work in place, the result is made in the spare memory first.
 void Exercise::reduce_scatter(Communicator& comm, const Place& p) {
   const std::int64_t count = p.call.count;
   const bool copies = needs_copy(p.call.operation, form_, comm.stream().device().type());

@@ -81,7 +81,8 @@ std::int64_t Match::verified(int peer, std::uint64_t seed, std::int64_t arriving
   return copier_.count_wrong(inbox(), DType::u8, pattern, peer, me * bytes_, arriving);
 }
 
-/// Both sides make as many calls: so many as the slower side's first one leaves time for.
+/// Both sides make the same number of calls: as many as fit the time limit if each takes as long as the first call did
+/// on the slower side.
 template <typename Call>
 double Match::timed(int peer, const Call& call) {
   const auto fitting = static_cast<std::int64_t>(limit_us_ / larger_of_both(peer, timed_once(call)));

@@ -53,7 +53,7 @@ void merge(RankMatrix<T>& into, RankMatrix<T>& from, Pick pick) {
   std::ranges::transform(into.values(), from.values(), into.values().begin(), pick);
 }
 
-/// 0 is of those that did not meet.
+/// 0 stands for a pair that did not meet.
 float shorter(float a, float b) {
   return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
 }
@@ -65,8 +65,8 @@ void merge(PairMatrices& all, PairMatrices sweep) {
   ++all.sweeps;
 }
 
-/// A pair may have waited for others, which the same uplinks lead to: what is slow has to be so with fewer beside it
-/// too. All ranks have the same matrices, so that all decide alike.
+/// A pair may have been slow because others used the same uplinks: what is slow has to be slow again with fewer pairs
+/// at work. All ranks have the same matrices, so that all decide alike.
 PairMatrices sweep_pairs(const Context& context, Communicator& world, const Teams& teams) {
   const Options& o = context.options;
   Match match(world, o.pair_size, o.measure);

@@ -126,8 +126,9 @@ Json facts_of(const Subject& subject) {
   return tokenizer != nullptr ? facts_of(subject.found, *tokenizer) : facts_of(subject.found);
 }
 
-/// The longest text, or `enough`: of a longer one, and of texts that are too many to be read twice. Usage error for no
-/// text. Collective, so that all ranks have rows of one length, whatever each of them can see.
+/// The length of the longest text in tokens, at most `enough`; also `enough` where there is too much text to read it
+/// twice. Usage error where there is no text. Collective, so that all ranks have rows of one length, whatever each of
+/// them can see.
 std::int64_t longest_text(DocumentReader& texts, const Options& o, std::int64_t enough, Communicator& hosts) {
   constexpr std::int64_t most_tokens = 1 << 20;
   EvaluatedDocument text;

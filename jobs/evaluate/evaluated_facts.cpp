@@ -11,7 +11,7 @@
 namespace octet::evaluate {
 namespace {
 
-/// Whether a model computes otherwise where the file is another.
+/// Whether a change of this file can change what the model computes.
 bool decides(const std::string& file) {
   return file.ends_with(".safetensors") || file.ends_with(".json") || file.starts_with("tokenizer");
 }

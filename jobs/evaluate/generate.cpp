@@ -33,8 +33,8 @@ std::string prompt_of(const GenerateOptions& o, Communicator& hosts) {
   return broadcast_bytes(log::rank() == 0 ? given_text("evaluate", o.prompt_file, "a prompt") : "", 0, hosts);
 }
 
-/// The text's ids, behind a BOS where the tokenizer's file puts one; of no text what may stand before one, which is
-/// what the model's folder says where the tokenizer names nothing.
+/// The ids of the prompt, after a BOS where the tokenizer's file puts one. For an empty prompt, a token that may stand
+/// before a text: BOS or EOS of the tokenizer or, where it names neither, of the model's folder.
 std::vector<std::int32_t> ids_of(const std::string& prompt, const Tokenizer& tokenizer, const ModelSource& source) {
   const TokenizerInfo& info = tokenizer.info();
   if (tokenizer.needs_utf8()) {

@@ -33,7 +33,7 @@ std::optional<Difference> first_difference(const Json& found, const Json& expect
 
 constexpr const char* instead = "expected another folder in --output, or --overwrite";
 
-/// The first of those members that are merged with what comes which is no object; empty: none.
+/// The first member that would be merged with new results and is no object; empty where there is none.
 std::string first_odd(const Json& json, const std::string& at) {
   for (const char* member :
        {"results", "groups", "n-shot", "n-samples", "bootstrap", "before_each_document", "compare", "difference"}) {

@@ -27,8 +27,8 @@ PASSED, FAILED, SKIPPED, CUT = "PASSED", "FAILED", "SKIPPED", "left"
 
 
 class Record:
-    """What is there: DIR/parts.jsonl, a line a part that ended, and DIR/results.jsonl, the bench's rows. Of the last
-    line of each part of this commit and device, where the commit names the code."""
+    """The results that are there: DIR/parts.jsonl has a line for each part that ended, DIR/results.jsonl the bench's
+    rows. For a part counts its last line of this commit and device, and only if the commit names the code."""
 
     def __init__(self, folder, identity, memory):
         self.folder, self.identity, self.memory = folder, identity, memory
@@ -39,8 +39,8 @@ class Record:
                 self.last[line["part"]] = line
 
     def of(self, part):
-        """The part's line where it has passed or failed, else None. Rows of the bench speak for themselves: with one
-        that is not there the part is not done."""
+        """The part's line where it has passed or failed, else None. A part of rows of the bench is not done as long as
+        one of its rows is not there."""
         line = self.last.get(part.name)
         if part.rows and (line is None or line["verdict"] != FAILED):
             wanted = bench.chosen(re.compile(part.rows), None, self.memory)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Says all that this machine's GPU can say of Octet, the most valuable first: check.sh, training steps and GEMMs beside
+# Checks and measures all that needs a GPU, the most valuable first: check.sh, training steps and GEMMs beside
 # PyTorch's, memory-bound kernels, resume.sh, evaluate.sh, ranks.sh, sanitize.sh, the other rows of bench.sh (all_plan.py
 # says why in that order). 15 minutes answer what matters most, and three calls of 25 do all. What is there for this
 # commit and device is not done again, so another call goes on where the time ran out.

@@ -78,10 +78,10 @@ class Measured:
 
 
 def block_seconds(m, by, model, precision, micro_batches=1, gradients=None, beside=None, multiprocessors=None, build=None):
-    """Seconds of a block of one sequence from the two heights of a stack, both of the last build that has both, and the
-    memory of the higher one. `gradients`:
-    bf16, of the rows with the weights' in that; `beside`: true, of those with the update beside the forward pass, on
-    `multiprocessors` in place of the default; `build`: a commit, of which the rows must be."""
+    """Seconds of a block for one sequence, from the two heights of a stack in the last build that has both, and the
+    memory of the higher one. `gradients`: bf16 takes the rows whose weight gradients are in bf16; `beside`: true takes
+    those with the update beside the forward pass, on `multiprocessors` in place of the default; `build`: only rows of
+    this commit."""
     prefix = f"step/{model}/{precision}/"
     suffix = f"-blocks/{micro_batches}-micro-batches" if micro_batches > 1 else "-blocks"
     suffix += f"/{gradients}-gradients" if gradients else ""
@@ -103,9 +103,10 @@ def block_seconds(m, by, model, precision, micro_batches=1, gradients=None, besi
 
 
 def together(m, found_by):
-    """What is to be compared, of one build, since two calls may have met different cards: that of which most is there,
-    and of several the last; what it lacks is of the last build that has it. `found_by`: {name: function of build=None (that
-    of the last which has it) that gives an entry or None}. Returns {name: entry}."""
+    """Entries that are compared should be of one build, since two calls may have met different cards. Takes them from
+    the build that has most of them, the last of several; one that it lacks is taken from the last build that has it.
+    `found_by`: {name: function of build (None: the last one that has it) that gives an entry or None}. Returns
+    {name: entry}."""
     shown = set(m.commits)
     builds = dict.fromkeys(build for _, _, build in m.of_build)
     there = {build: sum(bool(find(build=build)) for find in found_by.values()) for build in builds}

@@ -91,10 +91,10 @@ def scales(m, n, k, form, mode):
 
 
 def gemm(m, n, k, form, mode, add=False, fast=False, gradient=None, multiprocessors=None):
-    """`add`: to what c holds (beta = 1), which is read, too. `fast`: a gradient's with fast accumulation, which the
-    forward product in fp8 always has (float8.fast_accumulate all). `gradient`: bf16 is what a weight's gradient is
-    stored in then, in place of fp32 (parallel.gradient_wire). `multiprocessors`: of the GPU, that the algorithm is chosen
-    for, as beside an update (optimizer.beside_gemms)."""
+    """`add`: the product is added to what c holds (beta = 1), so c is read too. `fast`: a gradient's GEMM with fast
+    accumulation, which the forward GEMM in fp8 always has (float8.fast_accumulate all). `gradient`: bf16 stores a
+    weight's gradient in bf16 in place of fp32 (parallel.gradient_wire). `multiprocessors`: for how many of the GPU's
+    multiprocessors the algorithm is chosen, as beside an update (optimizer.beside_gemms)."""
     width = 2 if mode == "bf16" else 1
     c = m * n * (4 if form == "grad_weight" and not gradient else 2) * (2 if add else 1)
     suffix = ("/add" if add else "") + ("/fast" if fast else "") + (f"/{gradient}-gradients" if gradient else "")

@@ -49,8 +49,9 @@ def train_options(row, model, tokens, run):
 
 
 def copy_plans(row, source, target):
-    """From where those of the rows before are kept into a new run's folder, and back: a row takes what these chose, as a
-    run that goes on does. So stacks of two heights run the same algorithms, and each shape is timed once."""
+    """Copies files of plans between the folder that keeps them for all rows and a run's folder, in either direction: a
+    row uses what earlier rows chose, as a run that goes on does. So stacks of two heights run the same algorithms, and
+    each shape is timed once."""
     for name in PLANS if row["plans"] == "timed" else ():
         if os.path.exists(file := os.path.join(source, name)):
             shutil.copy(file, target)

@@ -14,7 +14,7 @@
 namespace octet {
 namespace {
 
-/// By which OpenMP is told to place no thread.
+/// Whether this is the value that tells OpenMP to bind no thread.
 bool is_false(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text == "false";

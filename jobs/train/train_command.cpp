@@ -45,8 +45,9 @@ struct RankMachine {
   }
 };
 
-/// "PXN" in NCCL's guide to buffer registration: a card of another GPU may be used, whose buffers they are not. Asked
-/// when NCCL has made its world, and with it has read its files of settings into the environment.
+/// With PXN (see there in NCCL's guide to buffer registration), NCCL may send through the card of another GPU, with
+/// which these buffers are not registered. Called when NCCL has made its world, since it has then read its files of
+/// settings into the environment.
 void warn_of_pxn(const RunConfig& config, const MpiRuntime& mpi) {
   const char* disabled = std::getenv("NCCL_PXN_DISABLE");
   const bool is_off = disabled != nullptr && std::strtoll(disabled, nullptr, 0) != 0;
@@ -92,7 +93,7 @@ void set_up(RankMachine& machine, const CommandLine& command, const RunConfig& c
 int train(const CommandLine& command, const std::vector<std::string>& words, MpiRuntime& mpi, const StopSignal& stop) {
   std::signal(SIGPIPE, SIG_IGN);  // the run goes on where nobody reads its lines any more
   const RunConfig config = laid_out(command.config, mpi.size(), command.origins);
-  // What the working folder's name has brought in: no checkpoint could hold it.
+  // Paths now have the name of the working folder in them; if that is no UTF-8, no checkpoint could store them.
   refuse_what_is_no_text(to_yaml(config), "the configuration with the folders of its paths");
   log::info("{} rank(s) on {} per node, node {}", mpi.size(), mpi.local_size(), mpi.node());
 
@@ -101,7 +102,7 @@ int train(const CommandLine& command, const std::vector<std::string>& words, Mpi
   Communicator& all_hosts = *hosts;
   const Binding binding = bind_rank(config.cpu, config.device, config.nccl, mpi, all_hosts);
   log::info("{}", set_up_cpu(config.cpu, binding.ranks_on_same_cores));
-  // Before what takes long, and after it ends: a second start is refused at once.
+  // Made before all that takes long, and destroyed after it: so a second start is refused at once.
   const OwnedDirectory directory = claim_run_directory(config, config_name(command), all_hosts);
   log::info("cores: {}", binding.line);
   FailureStatus failure(directory.run, all_hosts, config.train.steps);

@@ -52,8 +52,8 @@ bool read_to_end(int file, std::size_t most, std::string& text) {
   }
 }
 
-/// Waits until somebody has opened the pipe to write, which was opened to be read without waiting for that. False, with
-/// errno, where nobody comes. What was read meanwhile is the text's beginning.
+/// Waits until somebody opens the pipe for writing; it was opened for reading without waiting for a writer. False, with
+/// errno, where nobody does. A byte that is read while waiting is appended to `text`.
 bool await_writer(int pipe, double patience_seconds, std::string& text) {
   const auto begin = std::chrono::steady_clock::now();
   while (seconds_since(begin) < patience_seconds) {
@@ -76,13 +76,13 @@ bool read_given(int file, double patience_seconds, std::size_t most, std::string
   return ::fcntl(file, F_SETFL, 0) == 0 && read_to_end(file, most, text);
 }
 
-/// Why a file or folder of a wrong path cannot be written. All else is the machine's fault.
+/// Whether the error comes from a wrong path. Any other error of a write is the machine's fault.
 bool is_of_path(int error) {
   constexpr std::array wrong = {EACCES, EPERM, ENOENT, EEXIST, ENOTDIR, EISDIR, ELOOP, ENXIO, ENAMETOOLONG, ETXTBSY};
   return std::ranges::find(wrong, error) != wrong.end();
 }
 
-/// Of a disk, a file server, the way there, and of a machine that has no more memory or open files.
+/// Errors of a disk, of a file server or the network to it, and of a machine that is out of memory or open files.
 constexpr std::array failures_of_machine = {EIO,          ESTALE,     ENOMEM,       EMFILE,       ENFILE,   ETIMEDOUT,
                                             EREMOTEIO,    ENODEV,     ENOBUFS,      EUCLEAN,      EBADMSG,  ENOLINK,
                                             ECOMM,        EPROTO,     EHOSTDOWN,    EHOSTUNREACH, ENETDOWN, ENETUNREACH,

@@ -40,8 +40,8 @@ spdlog::logger& logger() {
   return *instance;
 }
 
-/// All lines but those of write_error_at_once go through here. Control characters, which came with a text of others,
-/// are spelled out, but for line breaks: a text of others that may not have any comes into a message by readable().
+/// All lines but those of write_error_at_once go through here. Control characters come with quoted text and are spelled
+/// out, except line breaks: quoted text that must have none is put into a message by readable().
 void put(spdlog::level::level_enum level, std::string_view text) {
   logger().log(level, "{}", printable(text));
 }
@@ -55,7 +55,7 @@ std::string prefixed(std::string_view text) {
   return self().rank != 0 ? with_rank(text) : std::string(text);
 }
 
-/// What waits to be told for several ranks.
+/// The warnings that wait until they are told once for all ranks that have them.
 struct Shared {
   std::mutex mutex;
   bool kept = false;
@@ -141,7 +141,8 @@ std::vector<std::string> SharedWarnings::take() {
 
 namespace {
 
-/// What printable() spells out, without memory for it: each byte is a question mark. Bytes that are no UTF-8 stay.
+/// Masks what printable() would spell out, since there may be no memory for that: each such byte becomes a question
+/// mark. Bytes that are not UTF-8 stay.
 void mask(char* text, std::size_t size) noexcept {
   for (std::size_t i = 0; i < size; ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -155,7 +156,7 @@ void mask(char* text, std::size_t size) noexcept {
 
 // NOLINTNEXTLINE(bugprone-exception-escape): fmt checks the format at compile time, and no memory is asked for
 void write_error_at_once(std::string_view text) noexcept {
-  std::array<char, 4096> line;  // what a pipe that can be written takes whole
+  std::array<char, 4096> line;  // a pipe that poll() calls writable takes so much at once
   const auto put =
       fmt::format_to_n(line.data(), line.size() - 1, "E [rank {} {}] {}", self().rank, host(), text.substr(0, 4000));
   const std::size_t length = std::min(put.size, line.size() - 1);
@@ -174,8 +175,8 @@ void write_of_rank(Level level, std::string_view text) {
   put(levels[static_cast<int>(level)], with_rank(text));
 }
 
-// What a disk that is full does not take stays in the stream's memory and is written with a later line. That is no
-// reason to end a run; a program whose result this is exits by after_output().
+// What a full disk does not take stays in the stream's buffer and is written with a later line. That is no reason to
+// end a run; a program whose output is its result exits through after_output().
 void write_out(std::string_view text) {
   if (self().rank != 0) return;
   const std::string line = printable(text) + "\n";
@@ -186,7 +187,7 @@ void write_out(std::string_view text) {
 }
 
 int after_output(int code) {
-  FileHandle copy(::dup(STDOUT_FILENO));  // whose close says what the system will say at the last one
+  FileHandle copy(::dup(STDOUT_FILENO));  // closing it shows the error that the last close would have
   const bool flushed = std::fflush(stdout) == 0 && (!copy || close_file(copy));
   if (flushed && std::ferror(stdout) == 0) return code;
   write_error(fmt::format("standard output did not take all that was printed{}{}", flushed ? "" : ": ",

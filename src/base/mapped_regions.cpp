@@ -52,13 +52,13 @@ Entry& entry_at(std::size_t number) {
   return block->entries[number];
 }
 
-/// Calls nothing but what a handler may call. Another thread tells the reason and ends the process: this one may be
-/// anywhere, and the read that it came from would fail again.
+/// Calls nothing but what a signal handler may call. Another thread tells the reason and ends the process; this thread
+/// waits for that, since it may have been interrupted anywhere and would only repeat the failing read.
 void on_fault(int signal, siginfo_t* info, void* /*context*/) {
   const bool sent = info->si_code <= 0;  // by kill(): it has no address
   const Entry* const entry = sent ? nullptr : entry_of(reinterpret_cast<std::uintptr_t>(info->si_addr));
   if (entry == nullptr) {
-    sigaction(SIGBUS, &before, nullptr);  // a read fails again, and finds what was there before
+    sigaction(SIGBUS, &before, nullptr);  // the read is repeated, and its fault goes to the former handler
     if (sent) raise(signal);
     return;
   }

@@ -20,7 +20,7 @@ constexpr auto redraw_interval = std::chrono::milliseconds(100);
 constexpr auto line_interval = std::chrono::seconds(10);
 constexpr int bar_width = 30;
 
-/// Of the terminal that standard error is, as wide as it is now.
+/// The present width of the terminal that standard error is.
 std::size_t columns() {
   constexpr std::size_t usual = 80;
   winsize size{};
@@ -64,7 +64,8 @@ bool StatusLine::due() const {
 void StatusLine::show(const std::string& text) {
   if (terminal_) {
     const std::string line = readable(text);
-    // Of a text that goes on in a second row the first would stay. The terminal may be gone.
+    // The next redraw would not clear the first row of a text of two rows. Errors do not count: the terminal may be
+    // gone.
     std::fputs(fmt::format("\r\033[K{}", beginning(line, columns() - 1)).c_str(), stderr);
     std::fflush(stderr);
     drawn_ = !text.empty();

@@ -31,14 +31,14 @@ bool is_replacement(std::string_view name, const std::string& prefix) {
   return dash != std::string_view::npos && is_number(name.substr(0, dash)) && is_number(name.substr(dash + 1));
 }
 
-/// A new file: what stands under that name, left by a process that was killed or put there by somebody, makes way.
+/// Makes the file anew: one of that name, which a killed process left or somebody put there, is removed.
 FileHandle open_temporary(const std::string& path) {
   FileHandle file = open_to_write(path.c_str(), O_WRONLY | O_EXCL);
   if (!file && errno == EEXIST && ::unlink(path.c_str()) == 0) file = open_to_write(path.c_str(), O_WRONLY | O_EXCL);
   return file;
 }
 
-/// Of this thread alone: the rank tells those apart that have the same number on two machines.
+/// A name that no other thread uses: the rank tells apart threads that have the same number on two machines.
 std::string temporary_of(const std::string& path) {
   return fmt::format("{}.{}-{}.tmp", path, log::rank(), ::gettid());
 }
@@ -91,7 +91,7 @@ bool can_replace_file(const std::string& path) {
 void remove_replacements(const std::string& path) {
   const fs::path file(path);
   std::error_code error;
-  std::vector<fs::path> found;  // first, since what a listing shows that changes meanwhile is left open
+  std::vector<fs::path> found;  // first, since it is not specified what a listing shows while files are removed
   const fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
   for (fs::directory_iterator i(folder, error); !error && i != fs::directory_iterator(); i.increment(error)) {
     if (is_replacement(i->path().filename().string(), file.filename().string() + ".")) found.push_back(i->path());

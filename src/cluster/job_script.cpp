@@ -50,8 +50,9 @@ std::string as_file_name(const std::string& path) {
   return out;
 }
 
-/// The largest number of nodes that divides the job, as --segment must, fits a block, and with which the job needs no
-/// more blocks than without; 1 where there is none, or a cluster of `all` nodes (0: unknown) has too few such blocks.
+/// A value for --segment: the largest number of nodes that divides the job's, fits a block, and with which the job
+/// needs no more blocks than without it. 1 where there is none, or where the cluster of `all` nodes (0: unknown) has
+/// too few blocks.
 std::int64_t segment(std::int64_t nodes, std::int64_t block, std::int64_t all) {
   const std::int64_t blocks = ceil_div(nodes, block);
   if (all > 0 && blocks > all / block) return 1;
@@ -98,7 +99,7 @@ void add_resources(const JobScript& job, Lines& out) {
   }
   add_placement(job, out);
   out.sbatch("--wait-all-nodes=1");
-  // Without spares Slurm requeues the whole job when a node fails, the one of the script as well.
+  // Without spares Slurm requeues the whole job when a node fails, also when that is the node of the script.
   if (job.spares > 0) out.sbatch("--no-kill", "the allocation outlives a node that fails: a spare takes its place");
 }
 

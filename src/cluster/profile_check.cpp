@@ -24,7 +24,7 @@ Error refuse(const Origins& origins, const std::string& key, const V& value, fmt
                      fmt::format(text, std::forward<Args>(args)...));
 }
 
-/// "[cluster] text" without the room that found it.
+/// The message without the name of the room at its beginning: "text" of "[cluster] text".
 std::string without_room(const std::string& message) {
   return message.substr(message.find("] ") + 2);
 }

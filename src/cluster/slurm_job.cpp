@@ -76,7 +76,7 @@ std::optional<double> seconds(std::string_view text) {
   }
 }
 
-/// It has ended, or it waits. COMPLETING is none of them.
+/// States of a job that has no processes: it has ended, or it waits. COMPLETING is not one of them.
 constexpr std::array<std::string_view, 15> without_processes{
     "BOOT_FAIL", "CANCELLED", "COMPLETED",   "DEADLINE",     "FAILED",  "NODE_FAIL",    "OUT_OF_MEMORY", "PENDING",
     "PREEMPTED", "REQUEUED",  "REQUEUE_FED", "REQUEUE_HOLD", "REVOKED", "SPECIAL_EXIT", "TIMEOUT"};

@@ -205,7 +205,7 @@ const Reason* find(std::span<const Reason> reasons, const std::string& name) {
   for (const Reason& r : reasons) {
     if (r.name == name) return &r;
   }
-  // getopt takes a beginning that is one option's alone.
+  // getopt also takes the beginning of a name that only one option has.
   for (const Reason& r : reasons) {
     if (name.starts_with("--") && name.size() > 2 && r.name.starts_with(name)) return &r;
   }

@@ -183,7 +183,7 @@ constexpr std::array<std::string_view, 9> access{"SLURM_CONF",        "SLURM_CON
 constexpr std::array<std::string_view, 9> prefixes{"SRUN_",     "SALLOC_", "PMI_",     "PMIX_",  "OMPI_COMM_WORLD_",
                                                    "MPI_LOCAL", "SQUEUE_", "SCANCEL_", "SLURMD_"};
 
-/// Slurm hands on by it what slurm.options ask for.
+/// Whether slurm.options have this option: Slurm then hands it on to the job's steps in the variable.
 bool is_asked_for(const ClusterProfile& profile, std::string_view option) {
   return !option.empty() && std::ranges::any_of(profile.slurm.options, [&](const std::string& text) {
     return parse_slurm_option(text).name == option;

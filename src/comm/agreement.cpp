@@ -45,12 +45,12 @@ bool has_failed(const Told& told) {
   return told.failure.has_value();
 }
 
-/// Of all ranks, one of which has failed.
+/// The first rank that has failed; at least one has.
 std::vector<Told>::const_iterator first_failed(const std::vector<Told>& all) {
   return std::find_if(all.begin(), all.end(), has_failed);
 }
 
-/// Only one rank speaks for all, and need not be the one that failed.
+/// Names the rank that failed, since one rank speaks for all and may be another one.
 std::string said_by(std::ptrdiff_t rank, const Told& told) {
   return fmt::format("rank {} on {}: {}", rank, told.host, without_room(told.failure->text));
 }

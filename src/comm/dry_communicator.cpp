@@ -30,7 +30,7 @@ class KeptMemory final : public MemorySource {
 
 class DryCommunicator final : public Communicator, private GroupMember {
  public:
-  /// `shared`: the place among those that were made of the one that is used; none: it is made.
+  /// `shared`: the index in `world.made` of the group that is used; without it, a new group is added there.
   DryCommunicator(DryWorld world, std::vector<int> ranks, Stream& stream, std::string name,
                   std::optional<std::size_t> shared)
       : world_(std::move(world)),

@@ -44,7 +44,7 @@ class Line {
   std::size_t length_ = 0;
 };
 
-/// What became of a file that shall have the first line that anybody writes.
+/// What became of a file that keeps the line of whoever writes it first.
 enum class Written : std::uint8_t { now, before, no_room, never };
 
 Written why_not() {
@@ -98,7 +98,8 @@ LeftReason leave_reason_in(const FailureFile* own, ExitCode code, std::string_vi
     written = write_new(own->path().c_str(),
                         Line("{} {} rank {} exit code {}: {}", utc_time().data(), host, log::rank(), number, message));
   }
-  // On a full disk nobody can write it, and whoever fails says so where the status is, for which there is room.
+  // On a full disk no rank can write failure.txt: each rank that fails then counts as the first, so that it writes its
+  // reason into status.json, for which there is room.
   left.first = written == Written::now || written == Written::no_room;
   left.late = written == Written::before;
   left.lost = left.lost || written > Written::before;
@@ -157,7 +158,7 @@ void arm_the_end() noexcept {
 
 void end_by_watchdog(ExitCode code, std::string_view message) noexcept {
   log::write_error_at_once(message);
-  watchdog_ends = true;  // a file that is there from here on stays
+  watchdog_ends = true;  // from here on, no FailureFile that exists goes away
   const FailureFile* const own = failure_file;
   const LeftReason left = leave_reason_in(own, code, message);
   if (left.first) own->tell(code, std::string(message));

@@ -6,7 +6,8 @@
 namespace octet {
 namespace {
 
-/// Written by the main thread under the lock, which it holds for no call; so it reads without.
+/// Only the main thread changes the list, under the lock, and so it reads the list without the lock. It holds the lock
+/// only for such a change, never during a call of a library.
 struct Registry {
   std::mutex mutex;
   std::vector<InFlight*> all;

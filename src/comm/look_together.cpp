@@ -13,7 +13,7 @@
 namespace octet::files {
 namespace {
 
-/// False where nothing has that name; by one look, and one opening.
+/// False where nothing has that name. Looks and opens once: repeating is the caller's task.
 bool can_be_read(const std::string& path) {
   try {
     try_to_read(path);
@@ -24,7 +24,7 @@ bool can_be_read(const std::string& path) {
   }
 }
 
-/// What was there goes away where somebody removes it meanwhile. Nobody has looked to the end then.
+/// Throws where a file was removed by somebody while it was looked at: then no rank has looked to the end.
 void expect_looked(const std::optional<std::string>& absent) {
   if (absent)
     throw Error(ExitCode::usage, fmt::format("[files] {}; it went away while it was looked at", *absent), true);

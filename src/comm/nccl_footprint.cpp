@@ -22,7 +22,7 @@ constexpr std::int64_t ll = 8 * 512 * steps * 16, ll128 = 120 * 640 * steps * 8;
 
 /// What one peer on one channel costs.
 struct Connection {
-  std::int64_t send, both;  ///< of it for sending, and for sending and receiving
+  std::int64_t send, both;  ///< bytes for sending alone, and for sending and receiving
 };
 /// By NVLink: p2pSendSetup and p2pRecvSetup in src/transport/p2p.cc, with 4 KiB of flags each.
 constexpr Connection by_nvlink(std::int64_t simple) {
@@ -74,7 +74,8 @@ class Footprint {
   std::int64_t trees() const {
     return channels_ * std::min<std::int64_t>(2, local_ - 1) * nvlink_.both + leaving() * distant() * network_.both;
   }
-  /// With one GPU a node, in either direction a peer each power of two (ncclTransportPatConnect).
+  /// With one GPU a node: in each direction, one peer at each distance that is a power of two
+  /// (ncclTransportPatConnect).
   std::int64_t binomial_trees() const {
     return local_ > 1 ? 0 : channels_ * 2 * std::bit_width(static_cast<unsigned>(ranks_ - 1)) * network_.both;
   }

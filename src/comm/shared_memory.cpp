@@ -16,8 +16,8 @@
 namespace octet {
 namespace {
 
-/// Gives a file its pages; the error's number. In steps: one that a signal interrupts begins anew, and with signals
-/// that come at intervals, a profiler's for one, the whole might never end.
+/// Allocates the pages of a file; returns the error's number. In steps, since a call that a signal interrupts has to be
+/// repeated: with signals at short intervals, as from a profiler, one call for all pages might never end.
 int allocate(int file, std::int64_t bytes) {
   constexpr std::int64_t step = 4 << 20;
   for (std::int64_t done = 0; done < bytes;) {

@@ -32,7 +32,8 @@ double WaitMeter::take() {
   return std::exchange(seconds_, 0.0);
 }
 
-/// In the order of issue: one that another stream has done before waits for its turn.
+/// Takes the finished waits in the order in which they were issued: one that is over early, on another stream, is taken
+/// after those before it.
 void WaitMeter::retire() {
   while (!pending_.empty() && pending_.front().end->complete()) {
     seconds_ += pending_.front().end->seconds_since(*pending_.front().begin);

@@ -54,7 +54,8 @@ void ChunkEncoder::encode_lines(const Chunk& chunk, EncodedChunk& out) {
 }
 
 bool ChunkEncoder::encode_line(std::string_view line, EncodedChunk& out) {
-  // Before all else, also of blanks: what the reader did not read to its end may hold more lines.
+  // Checked first, and also for a line of blanks: the reader stops within a line that is too long, and the rest of the
+  // file may hold more lines.
   if (line.size() > static_cast<std::size_t>(options_.max_document)) {
     out.refused = {out.lines, fmt::format("is longer than --max-document {}", format_bytes(options_.max_document))};
     return false;

@@ -35,7 +35,7 @@ Standing standing_of(const std::string& prefix, std::uint64_t command) {
   if (!has_bin && !has_idx) return Standing::nothing;
   const auto record = read_data_record(data_facts_path(prefix));
   if (!has_bin || !record || !record->origin || record->origin->command != command) return Standing::other;
-  if (!has_idx) return Standing::begun;  // which gets its name last
+  if (!has_idx) return Standing::begun;  // the .idx file gets its name last
   try {
     const TokenPair pair(prefix);
     const bool same = pair.fingerprint() == record->fingerprint && pair.tokens() == record->tokens;

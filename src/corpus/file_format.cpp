@@ -37,8 +37,8 @@ auto take_suffix(std::string_view& name, const Table& table) {
   return found;
 }
 
-/// Whether the first line begins as a record does, whatever is broken in it. A lone brace is that of JSON over many
-/// lines.
+/// Whether the first line begins as a record does, whatever is broken in the rest of it. A brace alone on its line
+/// begins JSON that goes over several lines, and no record.
 bool begins_record(std::string_view beginning) {
   if (beginning.starts_with(byte_order_mark)) beginning.remove_prefix(byte_order_mark.size());
   const std::size_t first = beginning.find_first_not_of(" \t\r\n");

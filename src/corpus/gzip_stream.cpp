@@ -35,7 +35,7 @@ class GzipStream final : public ByteStream {
   std::int64_t used() const override { return file_->used() - state_.avail_in; }
 
  private:
-  /// Sees to input; false at the end of the file.
+  /// Reads more of the file where all input is used up; false at the end of the file.
   bool fill() {
     if (state_.avail_in > 0) return true;
     state_.avail_in = static_cast<uInt>(file_->read(input_));

@@ -19,7 +19,7 @@ namespace octet {
 namespace fs = std::filesystem;
 namespace {
 
-/// A path of which no two stand for one place, but for links.
+/// The path in its normal form: apart from links, two different ones never name the same place.
 std::string plain_path(const std::string& path) {
   std::string plain = fs::absolute(path).lexically_normal().string();
   if (plain.size() > 1 && plain.ends_with('/')) plain.pop_back();

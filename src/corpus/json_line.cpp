@@ -22,7 +22,8 @@ bool is_of_text(error_code error) {
   return error == simdjson::UTF8_ERROR || error == simdjson::STRING_ERROR;
 }
 
-/// Parses again what is no JSON, as Python has it: lines with NaN are not rare, and no text of theirs depends on it.
+/// Parses a line again that is no JSON, and takes the numbers that Python writes (NaN, Infinity): such lines are not
+/// rare, and the texts in them do not depend on these numbers.
 error_code parse_as_python(dom::parser& parser, std::string_view line, dom::element& root) {
   return parser.parse(without_python_numbers(line)).get(root);
 }

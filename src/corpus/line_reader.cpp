@@ -76,7 +76,7 @@ class LineReader final : public ChunkReader {
     return last == std::string_view::npos ? 0 : last + 1;
   }
 
-  /// Takes away what ends with the byte at `last`, or all.
+  /// Removes the text up to the byte at `last`, and that byte; all of it where it is shorter.
   void skip(std::size_t last, Chunk& chunk) {
     const std::size_t bytes = std::min(last, chunk.size() - 1) + 1;
     std::memmove(chunk.data(), chunk.data() + bytes, chunk.size() - bytes);

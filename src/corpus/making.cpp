@@ -12,7 +12,7 @@
 namespace octet {
 namespace {
 
-/// Changes where the same options and input give other parts than before.
+/// To be raised with every change by which the same options and input give other parts than before.
 constexpr int version = 1;
 
 std::string text_of_input(const InputFiles& input) {

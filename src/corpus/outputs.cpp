@@ -70,7 +70,7 @@ TokenizerIdentity identity_of(const TokenizerInfo& info) {
   const auto kind = value_named<TokenizerKind>(info.kind);
   if (!kind) throw internal_error("corpus", "a tokenizer of kind {}", info.kind);
   const std::string file = fs::path(info.path).filename().string();
-  // It is kept in PREFIX.data.json, which would be refused after hours of work.
+  // The name is kept in PREFIX.data.json; without this check, writing that file would fail after hours of work.
   if (!is_utf8(file)) {
     throw usage_error("corpus", "{}: the name of the tokenizer's file is no UTF-8; expected one that is: rename it",
                       readable(info.path));

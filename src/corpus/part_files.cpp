@@ -21,7 +21,7 @@ using FolderStream = Handle<ClosedBy<DIR*, ::closedir>>;
 
 constexpr std::string_view what_else = "the parts of the output are made in a folder of that name";
 
-/// What a process leaves that is killed before its making.json has the name.
+/// Whether a process that was killed before making.json got its name can have left a file called `name`.
 bool is_of_a_beginning(const std::string& name) {
   return name == "lock" || (name.starts_with("making.json.") && is_part_file(name));
 }

@@ -93,7 +93,7 @@ PartFolder::PartFolder(const std::string& prefix, const Making& making, bool ove
     throw usage_error("corpus", "{} has parts of a run that was made otherwise ({}); --overwrite begins anew", path_,
                       differences(*before, making));
   }
-  // There is always one, and on the disk before any part is: without it the folder might be anybody's.
+  // There is always a making.json, and it is on the disk before any part: without it the folder might be anybody's.
   if (goes_on) {
     log::info("{}: goes on with the parts that are as they would be made now ({})", path_,
               differences(*before, making));
@@ -136,9 +136,9 @@ std::optional<PartCounts> PartFolder::finished(std::size_t part) const {
   return read(prefix_of(part) + ".json");
 }
 
-/// Takes away what the parts have that are not to be made of what they were. False, with nothing taken away, where no
-/// part would be left, where what was taken over of them is gone, and where all of them are joined, so that some may
-/// stand at PREFIX alone.
+/// Removes all but the parts that can stay (unchanged_parts). False, with nothing removed, where no part would be left,
+/// where tokens that were already taken over from the parts that stay are gone, and where all parts are joined, so that
+/// some of them may be found at PREFIX only.
 bool PartFolder::keep_unchanged(const std::string& prefix, const std::string& holdout) const {
   if (fs::exists(path_ + "/joined.json")) return false;
   const std::vector<std::size_t> parts = unchanged_parts();
@@ -159,8 +159,8 @@ bool PartFolder::keep_unchanged(const std::string& prefix, const std::string& ho
   return true;
 }
 
-/// The parts that are as they would be made now. What was taken over already lies behind the parts before it, so that
-/// behind one that has changed only what is still in this folder can stay.
+/// The parts that are as they would be made now. A part that was taken over lies behind the parts before it in the
+/// output, so after a part that has changed only those can stay that are still in this folder.
 std::vector<std::size_t> PartFolder::unchanged_parts() const {
   std::vector<std::size_t> parts;
   bool all_before = true;
@@ -224,7 +224,8 @@ void PartFolder::take_back() {
 }
 
 void PartFolder::remove() {
-  // With making.json the folder can be told from the user's, and with joined.json it goes on from here.
+  // These two go last: making.json tells this folder from one of the user's, and with joined.json a later call goes on
+  // from here.
   std::vector<std::string> stay;
   for (const std::set<std::string>& last : {std::set<std::string>{"making.json", "joined.json"}, {"making.json"}, {}}) {
     if (stay.empty()) stay = files_.remove_files(last);

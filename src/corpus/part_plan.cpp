@@ -10,8 +10,8 @@
 namespace octet {
 namespace {
 
-/// Whether a file is a plain one of lines, that can be cut: of most files the name says it, and their content is looked
-/// at by whoever has the share that they are in. Only what is too large for a part is asked for.
+/// Whether a file is unpacked JSONL, which can be cut between two lines. It is asked only for files that are too large
+/// for one part. Most names say it; the content is looked at later, by whoever has the share that the file is in.
 bool can_be_cut(const ListedFile& file, std::optional<TextFormat> asked) {
   const NamedFormat named = format_by_name(file.path);
   if (named.packing.value_or(Packing::none) != Packing::none) return false;

@@ -88,7 +88,8 @@ class Preparation {
   }
 
  private:
-  /// By the same command: as of an array job whose task is given again. Of the text only what the tokens tell is said.
+  /// For outputs that the same command has made before, as when a task of an array job is run again. Of the text, it
+  /// reports only what can be seen in the tokens.
   PrepareReport made_before() {
     log::info("{} is made already, by the same command from the same input; --overwrite makes it anew", outputs_.kept);
     copy_tokenizers();  // which come last
@@ -143,7 +144,8 @@ class Preparation {
             .options = {.overwrite = overwrite, .tokenizer = identity_, .origin = origin_}};
   }
 
-  /// With the lock of the outputs: another command may have made them since they were looked at, and no longer can.
+  /// Called when the outputs are locked: another command may have made them since they were first looked at; from now
+  /// on none can.
   void look_again() const {
     if (keeps_existing_) refuse_existing(outputs_, origin_.command);
   }
@@ -200,7 +202,7 @@ class Preparation {
     try {
       look_again();
     } catch (...) {
-      folder.take_back();  // or the next call would take what is there for what this one had begun
+      folder.take_back();  // else the next call would take the other command's outputs for its own
       throw;
     }
     const auto open = [&](std::size_t part) {
@@ -255,7 +257,7 @@ class Preparation {
   TokenizerIdentity identity_;
   Outputs outputs_;
   DataOrigin origin_{};
-  bool keeps_existing_ = false;  ///< what other commands have made, and no run has begun here before
+  bool keeps_existing_ = false;  ///< without --overwrite, and where this command has not begun here before
   BrokenRecords broken_;
   InputPlan plan_{};
   PrepareReport report_{};

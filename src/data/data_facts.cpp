@@ -20,8 +20,8 @@ namespace {
 constexpr int format = 1;
 constexpr const char* and_read_of_parts = "(docs/problems.md, \"Parts of one data set do not belong together\")";
 
-/// Says whether that was not told before. A start reads a side file several times: for the range of ids, for the
-/// tokenizer.
+/// Whether `what` has not been told yet. A start reads a side file several times, for the range of ids and for the
+/// tokenizer, and is to tell what is wrong with it once.
 bool is_news(const std::string& what) {
   static std::mutex mutex;
   static std::set<std::string> told;
@@ -114,7 +114,7 @@ class PartsFacts {
  private:
   struct Silent {
     std::string prefix;
-    bool of_other_data = false;  ///< says its side file; or there is none, or one that is damaged
+    bool of_other_data = false;  ///< its side file is of other data; false: it is damaged, or there is none
   };
 
   /// Of an empty part too, which may be that of another input.
@@ -209,7 +209,8 @@ std::optional<DataFacts> read_data_facts(const std::string& path, const TokenFil
   if (file.tokens() == 0) return std::nullopt;
   auto whole = text ? facts_in(*text, path, file) : std::nullopt;
   if (file.pairs().size() == 1 || path != data_facts_path(file.prefix())) return whole;
-  // Someone may have remembered the whole, or have left that of other data there: the parts are asked all the same.
+  // Somebody may have remembered the facts of the whole, or have left those of other data here: in either case the side
+  // files of the parts are read as well.
   PartsFacts parts(file);
   if (!whole) parts.warn_of_silent();
   auto facts = std::move(parts).facts();

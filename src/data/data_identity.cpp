@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* and_read = "(docs/problems.md, \"Data of another tokenizer\")";
 
-/// Every rank comes to it from the same side files.
+/// An error that all ranks agree on, since they have read the same side files.
 Error refused(const std::string& text) {
   return {ExitCode::usage, fmt::format("[data] data.train: {} {}", text, and_read), true};
 }

@@ -103,7 +103,7 @@ class Reading {
     sum_.add(read.sum);
   }
 
-  /// With what was remembered of parts together, of which some may say nothing.
+  /// Compares with what was remembered of all parts together, since a part may have no side file of its own.
   void compare_whole() {
     content_.sum = sum_.value();
     const bool is_known = facts_ && facts_->unknown.empty();

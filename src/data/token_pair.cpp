@@ -37,14 +37,14 @@ std::int64_t widen(const std::uint8_t* from, std::span<std::int32_t> out, std::i
   return bad - out.begin();
 }
 
-/// Sequences, or documents, between two calls of whoever hears of progress.
+/// Number of sequences, or of documents, between two reports of progress.
 constexpr std::int64_t told_each = 65536;
 
 constexpr const char* another_file = "not the file that was validated when the run began";
 
-/// A file is opened late, by a run that has seen it at its start. One failed look says little of a network's disk, so
-/// that there are others, as at a start, also where the path leads to nothing because a mount is late. What fails then
-/// is no mistake of whoever started the run: the next start will find out.
+/// Opens a file late, in a run that has validated it at its start. One failed try says little about a network's disk,
+/// so it is repeated, as at a start; also where the path leads nowhere, since a mount may be late. What still fails
+/// counts as no mistake of the user, but as an internal error: the next start will find out.
 template <typename Open>
 std::span<const std::uint8_t> in_the_run(const std::string& path, const Open& open) {
   try {

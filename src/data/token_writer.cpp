@@ -77,8 +77,9 @@ void append_as(std::span<const std::int32_t> ids, std::vector<std::uint8_t>& buf
 void refuse_while_committed(const std::string& prefix) {
   const std::string path = prefix + ".bin";
   const FileHandle bin = open_to_read(path.c_str());
-  // A shared lock, which network file systems give for a file that is open to be read. It ends with this look: whoever
-  // is to write there has the lock of PREFIX.bin.tmp, so that nobody else can come so far.
+  // A shared lock, since network file systems give no other one for a file that is open for reading. It is given back
+  // at the end of this function: this process has the lock of PREFIX.bin.tmp, without which no other one gets as far as
+  // to write PREFIX.bin.
   if (bin && ::flock(bin.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     throw usage_error("data", "{} is being written by another process", path);
   }

@@ -27,7 +27,8 @@ class DryEvent final : public Event {
   void synchronize() const override {}
   double seconds_since(const Event& earlier) const override { return at_ - dynamic_cast<const DryEvent&>(earlier).at_; }
 
-  /// `after`: the pieces of work that must be done when it is reached; those before them on their streams are too.
+  /// `after`: pieces of work that are done when this event is reached, and with each of them all that precedes it on
+  /// its stream.
   void set(double at, std::vector<StreamPiece> after) {
     at_ = at;
     after_ = std::move(after);
@@ -78,7 +79,7 @@ class DryStream final : public Stream {
  private:
   Device& device_;
   DryQueue& queue_;
-  double now_ = 0;  ///< seconds since the device was made, when all that it was given is done
+  double now_ = 0;  ///< when all work of the stream is done, in seconds since the device was made
   std::optional<std::int64_t> last_;
   std::vector<StreamPiece> after_;  ///< what the next piece waits for
 };

@@ -51,7 +51,8 @@ class XidEvents {
 
   bool watching() const { return watching_; }
 
-  /// Those that are there. `status`: what the last question, which found none, was answered with.
+  /// The Xids that have come since the last call. `status`: the answer to the question for one more, which there was
+  /// not.
   std::vector<std::uint64_t> take(Return& status) {
     std::vector<std::uint64_t> xids;
     EventData event{};

@@ -16,8 +16,9 @@ Generator::Generator(ForwardModel& model, Mesh& mesh, Stream& stream)
       logits_(stream.device(), 2 * model.settings().model.vocab_size * size_of(DType::f32), Purpose::data),
       logits_on_host_(static_cast<std::size_t>(model.settings().model.vocab_size)) {}
 
-/// Tokens that are too many for the pass are the last one again, at the same position and seeing the same: they change
-/// no other token and, in the casts, no abs-max. What they leave in the cache is overwritten by the next pass.
+/// A pass of more tokens than there are is filled up with copies of the last one, at the same position and with the
+/// same context: they change no other token and, in the casts, no abs-max. The next pass overwrites what they leave in
+/// the cache.
 void Generator::pass(std::span<const std::int32_t> tokens, std::int64_t padded) {
   const auto count = static_cast<std::int64_t>(tokens.size());
   told_on_host_.resize(static_cast<std::size_t>(padded * 6 + 1));

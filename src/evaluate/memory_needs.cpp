@@ -55,7 +55,7 @@ MemoryPlan plan_forward(const LlamaSettings& settings, const MeshShape& mesh, in
   for (int p = 0; p < static_cast<int>(Purpose::count); ++p) {
     plan[static_cast<Purpose>(p)] = device->ledger().usage(static_cast<Purpose>(p)).now;
   }
-  // Masters come and go while weights are loaded: what they take beyond that which comes later.
+  // Masters exist only while weights are loaded: they count as far as they exceed what is allocated later.
   plan[Purpose::parameters] += device->ledger().total().peak - device->ledger().total().now;
   RunConfig config;
   config.device = type;

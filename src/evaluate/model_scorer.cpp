@@ -32,7 +32,7 @@ void tell(std::string& message, const ScoreRow& row, const std::vector<TokenLike
   }
 }
 
-/// Of other requests a rank would be told scores that belong to none of its own.
+/// A rank with other requests than the rest would be told scores that belong to none of its own.
 void expect_same_requests(std::span<const ScoreRequest> requests, Communicator& hosts) {
   checkpoint::Hasher hash;
   for (const ScoreRequest& request : requests) {

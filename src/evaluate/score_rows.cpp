@@ -31,7 +31,8 @@ void check(const ScoreRequest& request, std::int64_t number, std::int64_t window
   }
 }
 
-/// Without the last token, which nothing is behind, and what is too much at the left.
+/// The request's tokens without the last one, after which nothing is predicted, and without the first ones if they do
+/// not fit the window.
 std::vector<std::int32_t> input_of(const ScoreRequest& request, std::int64_t window) {
   std::vector<std::int32_t> tokens = request.context;
   tokens.insert(tokens.end(), request.continuation.begin(), request.continuation.end() - 1);
@@ -50,7 +51,7 @@ struct Shared {
   std::vector<const Input*> all;
 };
 
-/// In the order of the alphabet of ids, what begins with an input follows it without a gap.
+/// When inputs are sorted by their ids, those that begin with a given input follow it without a gap.
 std::vector<Shared> share(std::vector<Input>& inputs) {
   std::ranges::sort(inputs, [](const Input& a, const Input& b) {
     return a.tokens != b.tokens ? a.tokens < b.tokens : a.request < b.request;

@@ -7,14 +7,15 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
-/// The best division of the texts before one: its tokens, where its last group begins, and what that shares.
+/// The best division into groups of the texts before a given one: how many tokens it has, where its last group begins,
+/// and how many tokens that group shares.
 struct Division {
   std::int64_t tokens = 0;
   std::size_t last = 0;
   std::int64_t shared = 0;
 };
 
-/// How many tokens each text but the first begins with as the one before it.
+/// For each text but the first: how many tokens at its beginning are the same as in the text before it.
 std::vector<std::int64_t> common_beginnings(std::span<const Tokens* const> texts) {
   std::vector<std::int64_t> out(texts.size(), 0);
   for (std::size_t i = 1; i < texts.size(); ++i) {

@@ -15,7 +15,8 @@ constexpr std::string_view replacement = "\xEF\xBF\xBD";
 /// The text ends within a character: with its beginning, or as SentencePiece shows one that lacks bytes.
 bool ends_within_character(std::string_view text) {
   if (text.ends_with(replacement)) return true;
-  // What stands before a beginning may be broken for good. More bytes of a character make a beginning whole.
+  // Only the last bytes are looked at, since the text before them may be broken for good. They are the beginning of a
+  // character where some bytes more make it whole.
   for (std::size_t size = 1; size <= std::min<std::size_t>(text.size(), 3); ++size) {
     const std::string rest(text.substr(text.size() - size));
     for (const std::string_view more : {"\x80", "\x80\x80", "\x80\x80\x80", "\xA0\x80", "\x90\x80\x80"}) {

@@ -34,7 +34,7 @@ void AppendedFile::write_kept() {
   const off_t end = ::lseek(file_.get(), 0, SEEK_END);
   if (!write_all(file_.get(), kept_)) {
     const int reason = errno;
-    // Where that fails too, the next write completes the record that has a part there.
+    // Where the file cannot be cut either, the part of a record that it has stays, and the next write adds the rest.
     if (::ftruncate(file_.get(), end) != 0) kept_.erase(0, bytes_behind(file_.get(), end));
     throw internal_error("metrics", "{}: cannot be written: {}", path_, why_not_written(reason));
   }

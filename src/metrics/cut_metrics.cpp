@@ -71,7 +71,8 @@ struct End {
   std::string text;
 };
 
-/// What is behind the last line for which `stays` holds; where it holds for none, all of the file. Read from its end.
+/// The part of the file after the last line for which `stays` holds, or all of it where it holds for none. The file is
+/// read from its end.
 End behind_last(const files::InputFile& file, const std::function<bool(std::string_view)>& stays) {
   const std::int64_t size = file.size();
   for (std::int64_t look = first_look;; look *= 2) {
@@ -102,14 +103,16 @@ struct Place {
   bool in_line = false;     ///< behind a line that has no end
 };
 
-/// The end of `discarded`, or where an earlier call began to write some of the lines `moved`, which it did not finish.
+/// Where to write the lines `moved`: at the end of `discarded`, or where an earlier call began to write some of these
+/// lines and did not finish.
 Place place_in(const std::string& discarded, std::string_view moved) {
   const auto file = open_if_there(discarded);
   if (!file) return {};
   std::unordered_set<std::string_view> known;
   for (const std::string_view line : lines_of(moved)) known.insert(without_newline(line));
   const auto is_moved = [&](std::string_view line) { return known.contains(without_newline(line)); };
-  // A power loss may leave anything before and between them, so that the search goes on to a line that is another's.
+  // A power loss may leave anything before and between these lines, so the search goes back to the last line of a step
+  // that is not among them.
   const End end =
       behind_last(*file, [&](std::string_view line) { return step_of(line).has_value() && !is_moved(line); });
   const std::vector<std::string_view> lines = lines_of(end.text);
@@ -130,7 +133,8 @@ FileHandle opened(const std::string& path) {
   return file;
 }
 
-/// Cuts the file there, writes the lines behind that, and waits for the disk; where it refuses, they go again.
+/// Cuts the file at `place`, writes the lines there, and waits for the disk. Where the disk refuses that, the lines are
+/// cut off again.
 void put_durably(const std::string& path, const Place& place, std::string lines) {
   const FileHandle file = opened(path);
   if (place.in_line) lines.insert(0, "\n");

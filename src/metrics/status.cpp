@@ -20,8 +20,9 @@
 namespace octet {
 namespace {
 
-/// On a full disk in place, which needs no more than the file has: why a run ended is worth more than a whole old text.
-/// False, with errno; a disk that is full stays the reason where there is no file yet.
+/// Replaces the file as a whole. On a full disk it is overwritten in place, which needs no more room than it has
+/// already: why a run ended is worth more than that the old text stays whole. False, with errno; where there is no file
+/// to overwrite, the full disk stays the reason.
 bool put(const std::string& path, const std::string& text) {
   if (replace_file(path, text)) return true;
   const int full = errno;

@@ -92,7 +92,7 @@ const std::vector<std::vector<std::string>> groups = {{"attention.wq", "attentio
                                                       {"feed_forward.w1", "feed_forward.w3"},
                                                       {"feed_forward.w2"}};
 
-/// In what an operand of this format travelled, of what was gathered for its group.
+/// The dtype in which an operand of this format travelled, among what was gathered for its group.
 std::optional<DType> travelled(const std::vector<RecordedExchange::Call>& gathers, DType format) {
   if (gathers.empty()) return std::nullopt;
   const auto same = std::ranges::find(gathers, format, &RecordedExchange::Call::dtype);

@@ -25,8 +25,8 @@ void Llama::embed_backward(const std::int32_t* tokens, const Tensor& dh, Gradien
   gradients.close(embedding_unit);
 }
 
-/// Residual and branch as one: as the next norm would sum them, by its kernel. What that makes beside the sum, with
-/// whatever weight, is not used.
+/// Sums residual and branch as the next norm would, with the kernel of that norm. The normed output of the kernel is
+/// not used, so it does not matter which norm's weight is given.
 void Llama::leave_stream(const Slot& slot, const Tensor& norm) {
   const ArenaScope scope(scratch_);
   const Tensor normed = take(scratch_, shape_.storage, shape_.rows(), part_.dim);

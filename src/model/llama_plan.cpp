@@ -53,7 +53,8 @@ struct Llama::Dry {
     }
   }
   void score() { llama.score({.scored = {.n = llama.shape_.tokens()}}, weights); }
-  /// Scratch does not grow with a pass's tokens throughout: kernels divide their work otherwise when it is little.
+  /// Every size of pass, since scratch does not always grow with the number of tokens: kernels divide small work in
+  /// another way.
   void extend() {
     const DeviceType type = device->type();
     const KeyValueCache cache(*device, llama.part_, llama.shape_.storage, settings.rows_of_cache(type));

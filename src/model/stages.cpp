@@ -23,7 +23,8 @@ struct Costs {
   std::size_t size() const { return before.size() - 1; }
 };
 
-/// The best cut of the first i pieces into s parts, by `add`, which puts a part's cost to what those before it cost.
+/// The best cut of the first i pieces into s parts. `add` gives the cost of a cut from that of its parts but the last,
+/// and from the cost of the last part.
 template <typename Add>
 struct BestCut {
   std::vector<std::vector<double>> cost;       ///< [s][i]
@@ -37,7 +38,7 @@ struct BestCut {
       for (std::size_t end = s; end <= costs.size(); ++end) {
         for (std::size_t begin = s - 1; begin < end; ++begin) {
           const double with = add(cost[s - 1][begin], costs.of(begin, end));
-          // Not for a rounding: of equal cuts the one whose last part is the largest.
+          // A cut must be better by more than rounding: of equal ones, that with the largest last part stays.
           if (with < cost[s][end] * (1 - 1e-12)) cost[s][end] = with, last[s][end] = begin;
         }
       }

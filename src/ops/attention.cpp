@@ -24,8 +24,8 @@ void expect_shapes(const Expect& expect, const AnyShape& shape, std::int64_t que
   expect.is("o", o, shape.dtype, of_queries);
 }
 
-/// Scratch for the call; where rows may hold documents, as much as one with or without them takes, since one plan is
-/// for all micro-batches.
+/// Scratch for the call. Where rows may hold documents, it is enough for a call with documents and for one without,
+/// since one memory plan is made for all micro-batches.
 template <typename Args, typename Bytes>
 void* allocate_for(Arena& scratch, Args& args, RowDocuments documents, const Bytes& bytes) {
   std::int64_t most = bytes(args);

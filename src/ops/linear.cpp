@@ -176,7 +176,8 @@ void RowLinear::backward(OpContext& op, LinearInput& x, const OutputGradient& dy
   const ArenaScope scope(op.scratch);
   const bool makes_weight = dw.tensor.shape.rank() != 0;
   const Tensor x_float8 = makes_weight ? for_grad_weight(op, x) : Tensor{};
-  // For one GEMM the weight is made for its length, for several before them.
+  // Where one GEMM reads the weight, its form for this GEMM exists only during the GEMM; where several GEMMs do, one
+  // for each part, it is made before the first.
   const bool parts = op.exchange.pipelined();
   const Tensor w_of_parts = parts ? for_grad_input(op, linear, weight) : Tensor{};
   const GradOperand all = gather(op, dy, [&](const Tensor& rows, std::int64_t first) {

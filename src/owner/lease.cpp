@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int renewals = 20;  // within the patience of others
-constexpr int late = 4;       // of it, after which the own word is not taken any more
+constexpr int renewals = 20;  // in the time after which others take this run for gone
+constexpr int late = 4;       // 1 / late of that time without a renewal: then the run checks that it is still the owner
 
 double seconds_of_machine() {
   timespec now{};
@@ -144,7 +144,8 @@ void OwnerLease::renew_until_stopped() {
 
 void OwnerLease::renew() {
   const double now = seconds_of_machine();  // before, since the server's time is set later
-  // Somebody who lost patience has a file of his own by now: nothing that is done to this one makes it count again.
+  // By now another run may have taken this one for gone and put its own file in place: renewing the old one would not
+  // help then.
   if (is_late(now) && !mark_.holds()) return;
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT},
                              {.tv_sec = 0, .tv_nsec = UTIME_NOW}};  // the server's

@@ -174,8 +174,8 @@ void FsdpGradients::reduce_scatter(std::size_t begin, std::size_t end, const Uni
   }
 }
 
-/// Once rounded, the unit's fp32 gradients are not needed again: what the other ranks send lands on them. What is bf16
-/// is sent from where it is, and what the other ranks send lands beside.
+/// The unit's fp32 gradients are rounded into scratch and sent from there; what the other ranks send overwrites them,
+/// as they are not needed again. Gradients in bf16 are sent from where they are, and what comes in goes to scratch.
 void FsdpGradients::exchange_and_sum(int index, const Unit& unit, bool overwrite) {
   const auto [begin, end] = list_.range(index);
   reserve(layout_.bytes_in_bf16(index));

@@ -33,7 +33,7 @@ std::string steps_done(const RunFiles& run) {
                      grouped(static_cast<double>(run.status.steps)));
 }
 
-/// The option's value; of a run that failed before it wrote its configuration, that there is none.
+/// The option's value, or a sign that there is none, for a run that failed before it wrote its configuration.
 std::string option(const RunFiles& run, const std::string& key) {
   return run.config.empty() ? none : run.option(key);
 }

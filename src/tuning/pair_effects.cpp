@@ -36,7 +36,8 @@ PairEffects::PairEffects(const PairTimes& times)
   spread_ = robust_scale(left, 1);
 }
 
-/// A fast end makes no link fast.
+/// How much longer the link takes than its two ends explain. A fast end counts as an ordinary one, since it makes no
+/// link fast.
 double PairEffects::beyond_ends(int from, int to) const {
   return std::log(times_.at(from, to)) - typical_ - std::max({sends(from), receives(to), 0.0});
 }
@@ -54,7 +55,7 @@ std::vector<double> PairEffects::rests() const {
   std::vector<double> out;
   for (const int from : nodes_) {
     for (const int to : nodes_) {
-      // One measurement of both directions is one rest, not two.
+      // Where one time was measured for both directions, it counts once.
       const bool same = from > to && times_.at(from, to) == times_.at(to, from);
       if (times_.met(from, to) && !same) out.push_back(beyond_ends(from, to));
     }

@@ -10,7 +10,7 @@ namespace octet {
 namespace {
 
 constexpr int nodes_a_pair = 32;
-constexpr int fewer = 4;  // times as few pairs at a time, from sweep to sweep
+constexpr int fewer = 4;  // each sweep has so many times fewer pairs at a time than the one before
 
 /// Pairs at a time in the sweep after so many; 0: the one before had them alone.
 int at_once_after(int sweeps, int n) {
@@ -82,7 +82,7 @@ std::vector<PairRound> next_sweep(const PairTimes& shortest, int sweeps, double 
     return suspicious || typical_to_nearest(shortest) > tolerance ? quiet_rounds(n, at_once) : std::vector<PairRound>{};
   }
   if (found.slow.empty()) return {};
-  // What is nearly slow meets again too: it may be slow by what is typical then.
+  // Pairs that are nearly slow meet again too: compared with what is typical in the next sweep, they may be slow.
   const double nearly = std::max(std::sqrt(tolerance), std::nextafter(1.0, 2.0));
   std::vector<PairRound> rounds = rounds_of(n, at_once, Named(n, find_slow_parts(shortest, nearly).slow));
   if (rounds.size() > static_cast<std::size_t>(most_rounds) * static_cast<std::size_t>(n)) rounds.clear();

@@ -25,8 +25,9 @@ WAYS = {"flipped byte": _flip, "truncated file": _truncate, "removed file": _rem
 
 
 def damage_newest(checkpoints, damaged, rng):
-    """`checkpoints`: folder by step; `damaged`: steps that are damaged already. its step, what was done and the file,
-    or None where no other whole one would be left, since a run without any is refused."""
+    """Damages the newest whole checkpoint. `checkpoints`: folder by step; `damaged`: steps that are damaged already.
+    Returns its step, what was done and the file, or None where no whole one would be left, since a run without any is
+    refused."""
     way, which = rng.choice(list(WAYS)), rng.random()
     whole = sorted(set(checkpoints) - damaged)
     if len(whole) < 2:

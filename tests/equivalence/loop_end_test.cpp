@@ -156,9 +156,10 @@ class LoopEnd : public TrainerTest {
   std::int64_t done_before_ = 0;  ///< steps of an earlier start
 };
 
-// A step that takes longer than it sleeps ends the run earlier, never later: on a busy machine too these hold. Nor does
-// it end while there is time for the longest step, whose begin and end may lie in two that follow each other here. What
-// is left is counted behind the last agreement, which takes a pause.
+// These tests also hold on a busy machine: a step that takes longer than its sleep ends the run earlier, never later.
+// Nor does the run end while there is time for its longest step. The longest step that is measured here, from agreement
+// to agreement, may lie in two steps of the loop. The time that is left is counted from the last agreement, which
+// sleeps.
 
 TEST_F(LoopEnd, LeavesTimeForAnotherStep) {
   const Ended ended = run(3.9 * of_a_step);  // asked in step 4 after 3 of them, with 0.9 left

@@ -68,8 +68,8 @@ std::string add_kept(checkpoint::ExportOptions& options, const std::vector<std::
   return from.directory + " was imported from a folder without a tokenizer: none is exported";
 }
 
-/// The file that --tokenizer names, or that stands in the folder which it names under a name that runs or Hugging Face
-/// give it.
+/// The file that --tokenizer names; if that is a folder, the file in it that has the name which a run, or else Hugging
+/// Face, gives it.
 std::string file_of(const std::string& given, const TokenizerIdentity& tokenizer) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -79,8 +79,8 @@ std::string file_of(const std::string& given, const TokenizerIdentity& tokenizer
   return (fs::exists(as_kept, error) ? as_kept : fs::path(given) / its).string();
 }
 
-/// The tokenizer's file, the given one or that of the checkpoint's run, and its text. No text, and a reason, where the
-/// run has none; usage error for a given one that is another.
+/// The path and the text of the tokenizer's file: the given one, or that of the checkpoint's run. Where the run has
+/// none, there is a reason in place of the text; a given file of another tokenizer is a usage error.
 struct TokenizerFile {
   std::string path;
   std::optional<std::string> text{};

@@ -54,7 +54,7 @@ Error unknown_option(const Schema& schema, const std::vector<std::string>& flags
 Arguments parse_arguments(const Schema& schema, const std::vector<std::string>& flags, int argc,
                           const char* const* argv, const Positional& positional) {
   Arguments out;
-  std::map<std::string, std::string> seen;  // by its name of today, as it was given
+  std::map<std::string, std::string> seen;  // present name -> name as given
   for (const auto& option : split(schema, flags, {argv + std::min(argc, 1), argv + argc}).options) {
     const std::string word = option.original_tokens.empty() ? option.string_key : option.original_tokens[0];
     if (option.unregistered) throw unknown_option(schema, flags, word);

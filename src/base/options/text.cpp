@@ -13,7 +13,7 @@
 namespace octet {
 namespace {
 
-/// Names that other programs have for values of ours, and that no count of letters would find.
+/// Names that other programs use for values of ours, too different from ours for an edit distance to find.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 12> other_names{{{"fp8", "float8"},
                                                                                      {"f8", "float8"},
                                                                                      {"e4m3", "float8"},
@@ -122,7 +122,8 @@ std::string_view last_part(std::string_view name) {
   return name.substr(name.rfind('.') + 1);
 }
 
-/// A third of the letters may differ, one even of two; or they have changed places.
+/// Whether at most a third of the letters differ, or one letter of a short name, or the letters are the same in another
+/// order.
 bool is_near(std::string_view a, std::string_view b) {
   const std::size_t longer = std::max(a.size(), b.size());
   return edit_distance(a, b) <= std::max<std::size_t>(1, longer / 3) || std::ranges::is_permutation(a, b);

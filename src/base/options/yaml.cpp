@@ -54,7 +54,8 @@ Error unknown_key(const Schema& schema, const std::string& section, const Place&
                      place.origin(), known_as, describe(value), best);
 }
 
-/// Reads a key that is the former name of an option; says whether it was one. Stored settings are not told of it.
+/// Reads a key that is the former name of an option, and says whether it was one. A warning tells the new name, but not
+/// for stored settings.
 bool read_former(Schema& schema, const YAML::Node& value, const Place& place, std::map<std::string, int>& seen,
                  const std::vector<std::string>* unknown) {
   Option* option = schema.find(schema.current_name(place.key));

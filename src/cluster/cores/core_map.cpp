@@ -30,7 +30,7 @@ hwloc_topology_t loaded(const char* synthetic) {
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) != 0) throw internal_error("cluster", "hwloc does not start");
   const bool described = synthetic == nullptr || hwloc_topology_set_synthetic(topology, synthetic) == 0;
-  // With CPUs that are not this process's too: what others have is then known to be none of ours.
+  // With the CPUs that this process may not use: so the cores of other ranks are known, and known not to be ours.
   hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   if (described && hwloc_topology_load(topology) == 0) return topology;
   const int error = errno;

@@ -72,7 +72,7 @@ void divide(const Cores& cores, const Ranks& ranks, std::vector<Cores>& given) {
   }
 }
 
-/// Core by core to the rank that wants it and has the fewest, those first that few want.
+/// Gives each core to the rank that wants it and has the fewest so far; cores that few ranks want come first.
 void deal(const std::vector<Cores>& wishes, const Ranks& ranks, std::vector<Cores>& given) {
   std::map<std::size_t, Ranks> wanting;
   for (const std::size_t r : ranks) {
@@ -98,7 +98,7 @@ std::vector<RankCores> plan_cores(const std::vector<CpuList>& cores, const std::
     } else if (first.size() >= group.size()) {
       divide(first, group, given);
     }
-    // Too few: whoever would have none keeps to what all of them may use.
+    // Where there are too few cores for each rank to have one, every rank of the group gets all that it may be given.
     const bool enough = std::ranges::none_of(group, [&](std::size_t r) { return given[r].empty(); });
     for (const std::size_t r : group) {
       if (!enough) given[r] = wishes.of_rank[r];

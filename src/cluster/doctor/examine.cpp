@@ -36,7 +36,7 @@ Findings examine(const Examination& e) {
       std::to_array<Check>({check_gpus, check_xids, check_nvlinks, check_hcas, check_retransmissions, check_hca_links,
                             check_frontend, check_pci, check_versions, check_nccl_files, check_limits, check_host,
                             check_near, check_clock, check_launch, check_storage});
-  // Most of their time is that of programs that they wait for.
+  // Side by side, since the checks mostly wait for programs.
   std::vector<std::future<Findings>> results;
   results.reserve(checks.size());
   for (const auto check : checks) results.push_back(std::async(std::launch::async, check, std::cref(e)));

@@ -29,7 +29,8 @@ std::vector<std::string> interfaces_of(const Machine& machine) {
   return names;
 }
 
-/// Whether the job's variables send NCCL or MPI there: the profile's own may say something else.
+/// Whether the job's variables send NCCL or MPI to nics.frontend; the profile's environment.variables may name another
+/// interface.
 bool is_used(const Examination& e) {
   const std::string& frontend = e.profile->nics.frontend;
   return e.job_value("NCCL_SOCKET_IFNAME") == "=" + frontend || e.job_value("UCX_NET_DEVICES") == frontend;

@@ -119,14 +119,14 @@ void check_clocks(const Examination& e, Findings& out) {
       judge("gpu.clocks", soft, FindingState::warning, "not slowed down", "no slowdown", "check the node's cooling"));
 }
 
-/// False where there is nothing to tell: the GPU is behind no switch, or older than Hopper. Of one that is lost
-/// nvidia-smi says so in brackets.
+/// False where nvidia-smi has no state to tell: the GPU is behind no NVSwitch, or older than Hopper. That a GPU is
+/// lost, which nvidia-smi says in brackets too, counts as a state.
 bool tells_of_fabric(const std::string& value) {
   return value != "N/A" && value != "[N/A]" && value != "Not Supported" && value != "[Not Supported]";
 }
 
 /// A GPU behind NVSwitches has to be registered with them by the fabric manager, or CUDA does not start: "system not
-/// yet initialized". To all that nvidia-smi else tells it is well.
+/// yet initialized". All else that nvidia-smi tells of such a GPU looks healthy.
 void check_registration(const Examination& e, Findings& out) {
   const Rows rows =
       rows_of(e, "gpu.fabric", "nvidia-smi-fabric", "--query-gpu=index,fabric.state,fabric.status", 3, out);
@@ -157,8 +157,8 @@ double gib_of(const std::string& mib) {
   return parse(mib, value) ? value / 1024 : 0;
 }
 
-/// What a GPU has less than the profile is missing in the plan of memory, and so is what a process of an earlier job
-/// holds.
+/// A run plans its memory by the profile: it would not fit a GPU that has less, or one of which a process of an earlier
+/// job still holds a part.
 Finding judge_memory(const Examination& e, const Rows& gpus) {
   constexpr double smallest_share = 0.99;  // of the profile's, which may be rounded
   constexpr double most_taken = 2;         // GiB, which a driver with its daemons stays well below

@@ -55,8 +55,8 @@ Finding check_state(const Examination& e, const Hcas& cards) {
           "check cable and switch port; INIT and ARMED wait for the subnet manager"};
 }
 
-/// Ports of InfiniBand on a fabric of RoCE, or the other way round: the job's settings are of the profile's. Ports that
-/// are down count for nothing, since NCCL leaves them out.
+/// Ports of InfiniBand where the profile says RoCE, or the other way round: the job's settings are those for the
+/// profile's fabric. Ports that are down do not count, since NCCL leaves them out.
 Finding check_link_layer(const Examination& e, const Hcas& cards) {
   const std::string expected = e.profile->fabric == Fabric::infiniband ? "InfiniBand" : "Ethernet";
   std::vector<std::string> others;
@@ -118,7 +118,8 @@ Finding check_rate(const Examination& e, const Hcas& cards) {
           "check cable and transceiver (mlxlink -d DEVICE -m), then the switch port; reset the port"};
 }
 
-/// Whether all of it is what a network of RoCE does that drops, and a link that loses bits does not do alone.
+/// Whether all risen errors are those of a RoCE network that drops packets; a link with bit errors would have others as
+/// well.
 bool is_loss(const std::vector<std::string>& risen, const Hcas& cards) {
   const bool ethernet = std::ranges::all_of(cards, [](const Hca& c) { return c.link_layer == "Ethernet"; });
   return ethernet && std::ranges::all_of(risen, [](const std::string& one) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* of_gpu = "the kernel does not say which NUMA node a GPU is of";
 
-/// What is of a NUMA node.
+/// What belongs to one NUMA node.
 struct NumaPlace {
   int gpus = 0, cards = 0;
   std::size_t cpus = 0;  ///< that this process may run on
@@ -37,7 +37,7 @@ void count_gpus(const Machine& machine, NumaPlaces& places) {
   }
 }
 
-/// Those that training uses, as far as that is known.
+/// Counts the network cards that training uses: those that the profile names, or else all.
 void count_cards(const Examination& e, NumaPlaces& places) {
   const std::string cards = "/sys/class/infiniband";
   const bool all = !e.expects_verbs() || e.profile->nics.hca.empty();

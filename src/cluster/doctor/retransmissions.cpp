@@ -41,7 +41,7 @@ std::optional<long long> discards(const Machine& machine, const Port& port) {
   return std::strtoll(value.c_str(), nullptr, 10);
 }
 
-/// The most that is no sign of a network that drops.
+/// How high a counter may be without being a sign of a network that drops packets.
 long long bearable(const Machine& machine, const Port& port) {
   if (const auto packets = machine.read_number(port.folder + "counters/port_rcv_packets")) {
     return std::max(least, *packets / packets_a_loss);

@@ -12,7 +12,8 @@
 namespace octet {
 namespace {
 
-/// Of protocols a row names one, which a list of them forces or not; of algorithms the whole list.
+/// Whether `value` is what a row means by `one`: for NCCL_PROTO a list that forces this protocol, for any other
+/// variable an equal value.
 bool means(const Variable& v, const std::string& one, const std::string& value) {
   if (one == "*") return true;
   return v.name == "NCCL_PROTO" ? forces(v, value, one) : same_value(v, one, value);
@@ -26,7 +27,7 @@ bool holds_of_unset(const std::vector<std::string>& values) {
   return std::ranges::find(values, "unset") != values.end();
 }
 
-/// What a caution says of the other variable.
+/// Whether the condition that a caution sets on another variable holds.
 bool holds_with(const Caution& c, const VariableTable& table, const Environment& environment) {
   if (c.with.empty()) return true;
   const auto other = environment.find(c.with);

@@ -68,7 +68,7 @@ class Linter {
   }
 
  private:
-  /// Adds to findings from `first` on that the job has another value.
+  /// Where the job sets another value, says so in the advice of each finding from `first` on.
   void add_job_value(const std::string& name, const std::string& value, std::size_t first) {
     const auto of_job = job_.find(name);
     if (of_job == job_.end() || of_job->second.value == value) return;
@@ -88,7 +88,7 @@ class Linter {
       out_.push_back(std::move(f));
     }
   }
-  /// Values of the profile's job whose reason was one of older releases.
+  /// Warns of values that the job sets for a reason that only older releases of NCCL had.
   void add_reviews() {
     if (profile_ == nullptr || nccl_.empty()) return;
     for (const auto& [name, v] : job_) {
@@ -125,7 +125,7 @@ class Linter {
         fmt::format("{} ({}){}", v->does, v->source, standard ? "; this is the default" : ""));
   }
 
-  /// Kinds of NCCL's variables of which an empty text says nothing.
+  /// Whether NCCL takes an empty text for this variable as if it were not set.
   static bool is_as_not_set(const Variable& v) {
     return v.name.starts_with("NCCL_") && v.kind != ValueKind::text && v.kind != ValueKind::choice;
   }
@@ -216,7 +216,7 @@ class Linter {
             limits.one_node ? "on one node" : "between nodes", lost));
   }
 
-  /// A traffic class of RoCE in whose place somebody wrote the DSCP.
+  /// Warns where a RoCE traffic class looks like a DSCP that was written in its place.
   void check_traffic_class(const Variable& v, const std::string& value) {
     if (v.name != "NCCL_IB_TC" && v.name != "NCCL_IB_FIFO_TC") return;
     if (!carries(carrier_, Transport::roce)) return;
@@ -236,7 +236,7 @@ class Linter {
   void check_fabric(const Variable& v, const std::string& value) {
     if (profile_ == nullptr || profile_->nics.per_node == 0) return;
     const bool sockets = v.name == "NCCL_NET" && same_text(value, "Socket");
-    // With NCCL_NET=IB it is a contradiction, of which NCCL ends (cautions).
+    // With NCCL_NET=IB it is a contradiction at which NCCL ends: the cautions tell of that.
     const bool no_verbs = v.name == "NCCL_IB_DISABLE" && value == "1" && profile_->fabric != Fabric::efa &&
                           !environment_.contains("NCCL_NET");
     if (sockets || no_verbs) {
@@ -245,7 +245,8 @@ class Linter {
     }
   }
 
-  /// What defaults have done, on machines that have GPUs; the job sets what it sets, whatever this environment lacks.
+  /// Tells what defaults do where variables are not set, on machines that have GPUs. A variable that the job will set
+  /// counts as set.
   void add_unset() {
     if (profile_ == nullptr || profile_->gpus.per_node == 0) return;
     Environment all = environment_;

@@ -55,8 +55,8 @@ bool same_finding(const Finding& a, const Finding& b) {
   return a.check == b.check && a.state == b.state && a.expected == b.expected && a.advice == b.advice;
 }
 
-/// What the lint has against the environment of the whole job: of generated values what it has not without the
-/// profile's own, as where these contradict them.
+/// Adds what the lint finds in the environment of the whole job. What it finds in a generated value counts only where
+/// it would not find it without the profile's own variables, for example because they contradict that value.
 void add_lint(const ClusterProfile& p, const std::string& run_dir, std::vector<std::string>& out) {
   if (p.environment.variables.empty()) return;
   const VariableTable table = read_variable_table();

@@ -102,7 +102,7 @@ bool forces(const Variable& v, const std::string& value, const std::string& name
 }
 
 std::string without_algorithm(const Selection& selection, const AlgorithmLimits& limits) {
-  std::vector<std::pair<std::string, std::string>> found;  // of collectives with the same choice, that choice
+  std::vector<std::pair<std::string, std::string>> found;  // collectives, and the algorithms that they have
   for (const auto& [function, name] :
        {std::pair("broadcast", "broadcast"), std::pair("allgather", "all_gather"),
         std::pair("reducescatter", "reduce_scatter"), std::pair("allreduce", "all_reduce")}) {

@@ -74,7 +74,7 @@ std::optional<std::int64_t> integer(const std::string& text) {
   return value;
 }
 
-/// The number that the variable's reader takes, where it is what stands there.
+/// The number that the variable's reader makes of the text, where the whole text is that number.
 std::optional<std::int64_t> integer_of(const Variable& v, const std::string& text) {
   if (!v.name.starts_with("NCCL_")) return integer(text);
   const NcclNumber number = read_as_nccl(text);

@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How long a program that has ended is heard further where something that it started holds its output.
+/// How much longer the output of a program that has ended is read, where a process that it started still holds it open.
 constexpr std::chrono::milliseconds grace(500);
 
 struct Pipe {
@@ -47,8 +47,8 @@ FileHandle readable(std::string_view text) {
   return file;
 }
 
-/// Starts the program in a process group of its own, to which these signals do not come; -1 where there is none of that
-/// name.
+/// Starts the program in a process group of its own, with `blocked` as its signal mask; -1 where there is no program of
+/// that name.
 pid_t start(const std::vector<std::string>& command, int in, int out, int err, const sigset_t& blocked) {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
@@ -87,7 +87,7 @@ int milliseconds_to(Clock::time_point deadline) {
   return static_cast<int>(std::max<std::int64_t>(left, 0));
 }
 
-/// Waits so long, at most, for what one of the streams that are open has to say.
+/// Waits at most so long for output on one of the open streams, and appends it to the result.
 void collect(FileHandle& out, FileHandle& err, ProgramResult& result, int milliseconds) {
   std::array<pollfd, 2> wanted{{{out ? out.get() : -1, POLLIN, 0}, {err ? err.get() : -1, POLLIN, 0}}};
   if (poll(wanted.data(), wanted.size(), milliseconds) <= 0) return;
@@ -104,8 +104,8 @@ std::optional<int> ending_of(pid_t child) {
   return std::nullopt;
 }
 
-/// Collects both streams until the child has ended and they too, but for a grace. The exit code; -1 when the child has
-/// not ended by the deadline.
+/// Collects both streams until the child and both streams have ended; for the streams it waits no longer than the grace
+/// after the child's end. Returns the exit code, or -1 when the child has not ended by the deadline.
 int follow(pid_t child, FileHandle& out, FileHandle& err, ProgramResult& result, Clock::time_point deadline) {
   std::optional<int> code;
   while (!code || out || err) {
@@ -132,7 +132,7 @@ std::string ProgramResult::failure(const std::string& program) const {
 ProgramResult run_program(const std::vector<std::string>& command, double seconds, std::string_view input) {
   Pipe out = make_pipe(), err = make_pipe();
   const FileHandle in = readable(input);
-  HeldSignals held;  // one that came before the program is noted would leave it at work
+  HeldSignals held;  // a signal that came before the program is noted would not end the program
   const pid_t child = start(command, in.get(), out.write.get(), err.write.get(), held.before());
   ProgramResult result;
   if (child < 0) return result;

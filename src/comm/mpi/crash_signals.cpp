@@ -8,8 +8,8 @@ namespace octet {
 
 void leave_crashes_to_the_system() {
   if (std::getenv("UCX_HANDLE_ERRORS") != nullptr || std::getenv("UCX_ERROR_SIGNALS") != nullptr) return;
-  // A program that is linked with UCX has its handlers already, and UCX has read its variables: it would warn of one
-  // that comes later. Elsewhere MPI_Init loads it.
+  // In a program that is linked with UCX, the handlers of UCX are installed already, and UCX has read its variables:
+  // one that is set later would bring a warning. In other programs MPI_Init loads UCX.
   using Disable = void (*)();
   if (const auto disable = reinterpret_cast<Disable>(dlsym(RTLD_DEFAULT, "ucs_debug_disable_signals"))) {
     disable();

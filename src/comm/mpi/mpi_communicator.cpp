@@ -74,7 +74,7 @@ class MpiCommunicator final : public Communicator, private GroupMember {
                                    count * size_of(dtype));
     run(operation, [=, this] {
       if (is_exact(dtype, op)) return start_exact(data, count, dtype, op);
-      // To its end, also where a group starts.
+      // Runs to its end here, also when a group starts its calls, where others are only posted.
       sums_.all_reduce(static_cast<float*>(data), count,
                        OperationScope("all_reduce (sum)", name_, count * size_of(dtype)));
     });

@@ -34,7 +34,7 @@ int count_same_cores(MPI_Comm node, int ranks) {
       std::count_if(all.begin(), all.end(), [&](const cpu_set_t& other) { return CPU_EQUAL(&mine, &other) != 0; }));
 }
 
-/// What launchers tell the processes that they start of their number.
+/// Variables by which launchers tell the processes that they start how many these are.
 constexpr std::array<std::pair<const char*, std::string_view>, 5> size_variables{{
     {"OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun"},
     {"MV2_COMM_WORLD_SIZE", "MVAPICH's launcher"},
@@ -42,7 +42,7 @@ constexpr std::array<std::pair<const char*, std::string_view>, 5> size_variables
     {"FLUX_JOB_SIZE", "flux run"},
     {"PMI_SIZE", "a launcher of another PMI"},
 }};
-/// And, where they do not tell it, of their rank: above 0 there are others.
+/// Variables of launchers that tell only the rank: where it is above 0, there are other ranks.
 constexpr std::array<const char*, 2> rank_variables{"PMIX_RANK", "PALS_RANKID"};
 
 /// A task of an srun step of several tasks.

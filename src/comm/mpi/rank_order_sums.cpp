@@ -34,7 +34,8 @@ void RankOrderSums::run(const OperationScope& operation) {
   }
 }
 
-/// Sends every peer its part and receives theirs of ours, into `to`, in rank order without our own.
+/// Sends every peer its part of our data, and receives into `to` what each peer has for our part, in rank order and
+/// without our own.
 void RankOrderSums::start(const Step& step, char* to, MpiRequests& requests) const {
   for (int peer = 0; peer < peers_.size; ++peer) {
     if (peer == peers_.rank) continue;

@@ -25,8 +25,8 @@ namespace {
 
 constexpr std::chrono::seconds seconds_for_finalize(10);
 
-/// Until the launcher has read what was written to it, at most a second. MPI_Abort takes another way to the launcher,
-/// which stops reading once it has that, and the message that says why would be lost.
+/// Waits, at most a second, until the launcher has read what was written to the pipe. MPI_Abort reaches the launcher by
+/// another way: it then stops reading, and the message that says why the job ends would be lost.
 void wait_until_read(int pipe) {
   struct stat status {};
   if (fstat(pipe, &status) != 0 || !S_ISFIFO(status.st_mode)) return;
@@ -42,9 +42,9 @@ int fail(const MpiRuntime& runtime, ExitCode code, const char* message, bool agr
   abort_job(static_cast<int>(code));
 }
 
-/// Ends this process alone, without MPI. Where hydra sees a process's PMI socket close that MPI has not finalized, it
-/// kills the others and may exit with 1, whatever the codes are, on chance. So a `sleep` has the socket open while all
-/// ranks end, which is within two seconds.
+/// Ends this process alone, without MPI. When the PMI socket of a process closes that has not finalized MPI, hydra
+/// kills the others and sometimes exits with 1, whatever their exit codes are. So a `sleep` keeps the socket open while
+/// all ranks end, which they do within two seconds.
 [[noreturn]] void end_without_mpi(int exit_code) {
   std::array<char, 6> name{"sleep"};
   std::array<char, 2> seconds{"2"};
@@ -62,7 +62,7 @@ int fail(const MpiRuntime& runtime, ExitCode code, const char* message, bool agr
 
 /// All ranks have done what they came for. MPICH 4.0 over UCX hangs in MPI_Finalize where one rank comes later than the
 /// others (over TCP in every second run of two ranks that do not wait for each other), and does so now and then where
-/// all come at once. So the ranks meet before, and one that is not through soon after ends without.
+/// all come at once. So the ranks meet first, and one whose MPI_Finalize does not return soon after ends without it.
 void end_even_if_mpi_hangs(int exit_code) {
   enter(RunPhase::end);
   const OperationScope operation("barrier before MPI_Finalize");

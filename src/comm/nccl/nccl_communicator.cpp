@@ -67,8 +67,8 @@ class NcclCommunicator final : public Communicator, private GroupMember {
     });
   }
 
-  /// Of more ranks than one group of NCCL takes, a group of several parts: a part has the same distances on all ranks,
-  /// so that what one sends in it another receives in it.
+  /// For more ranks than one NCCL group takes, a group of several parts. A part covers the same distances on all ranks,
+  /// so that whatever one rank sends in a part, another rank receives in that part.
   void all_to_all(const void* send, void* recv, std::int64_t count, DType dtype) override {
     check_count("all_to_all", name(), count);
     const int most = api_.most_exchanges / 2;
@@ -165,7 +165,8 @@ class NcclCommunicator final : public Communicator, private GroupMember {
     }
   }
 
-  /// Sends to the ranks that are [first, last) further on, and receives from those that are so many before.
+  /// Sends to the ranks at the distances [first, last) after this one, and receives from those at the same distances
+  /// before it.
   ncclResult_t exchange(const void* send, void* recv, std::size_t bytes, int first, int last) const {
     ncclResult_t result = api_.group_start();
     const auto attempt = [&](ncclResult_t r) { result = result == ncclSuccess ? r : result; };
@@ -196,9 +197,10 @@ class NcclCommunicator final : public Communicator, private GroupMember {
     group_.wait_until_ready(operation);
     group_.launched(operation.text());
   }
-  /// NCCL's groups are the thread's too: those of all members are one, which is launched when the last of them ends. It
-  /// gets the first of the noted calls, up to the all_to_all that would be too much. All ranks of the communicator make
-  /// the same ones, and so divide them alike; other sends and receives do not count, since ranks may differ in them.
+  /// NCCL has one group for a thread: the groups of all members are one, which is launched when the last member ends
+  /// its own. This puts the noted calls into it, up to the first all_to_all that would be too much. All ranks of the
+  /// communicator make the same all_to_all calls, and so divide them alike; other sends and receives do not count,
+  /// since ranks may differ in them.
   void start() override {
     const OperationScope operation(grouped_, name(), grouped_bytes_);
     group_.wait_until_ready(operation);

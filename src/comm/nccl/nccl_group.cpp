@@ -12,7 +12,7 @@
 namespace octet {
 namespace {
 
-/// That NCCL gets to end a communicator.
+/// The time that NCCL gets to end a communicator.
 constexpr auto patience = std::chrono::seconds(10);
 
 /// Where this build's nccl.h knows it.

@@ -89,7 +89,7 @@ class ParquetReader final : public ChunkReader {
         continue;
       }
       const parquet::ByteArray& text = values[static_cast<std::size_t>(value++)];
-      // Of a text that is too long to be taken, so much that it is seen to be.
+      // A text that is longer than max_document is taken only so far that it is seen to be too long.
       const auto most = static_cast<std::uint64_t>(options_.max_document) + 1;
       const std::size_t bytes = std::min<std::uint64_t>(text.len, most);
       chunk.pieces.push_back({chunk.size(), bytes, true, true, row_});

@@ -97,7 +97,7 @@ class CpuDevice final : public Device {
   void* allocate_host(std::int64_t bytes) override { return allocate(bytes); }
   void deallocate_host(void* memory) noexcept override { std::free(memory); }
 
-  // Nothing of a buffer without memory is a valid request, but null is none to memset and memcpy.
+  // A request for no bytes of a buffer without memory is valid, but memset and memcpy must not be given null.
   void zero(void* memory, std::int64_t bytes, Stream& stream) override {
     if (bytes == 0 || lists_zero(memory, bytes, stream)) return;
     flush_before_transfer(bytes);

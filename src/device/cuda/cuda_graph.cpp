@@ -12,8 +12,8 @@ class CudaGraph final : public Graph {
  public:
   CudaGraph(const GraphApi& api, cudaGraphExec_t executable) : api_(api), executable_(executable) {}
   ~CudaGraph() override {
-    if (std::uncaught_exceptions() > 0) return;  // a device that hangs is no reason to; the process ends
-    api_.wait();                                 // CUDA does not say that one under way may end
+    if (std::uncaught_exceptions() > 0) return;  // the process ends, and a wait for a device that hangs would not
+    api_.wait();                                 // CUDA does not say that a graph may be destroyed while it runs
     api_.destroy_executable(executable_);
   }
   CudaGraph(const CudaGraph&) = delete;

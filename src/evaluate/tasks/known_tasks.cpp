@@ -10,8 +10,9 @@
 namespace octet {
 namespace {
 
-// Whether a question is left out of its own examples follows from lm-eval comparing the examples' split, which these do
-// not name, with the test split, which three of them do not have (fewshot_context of lm_eval/api/task.py).
+// drawn_others: lm-eval leaves a question out of its own examples where the split of the examples is the test split
+// (fewshot_context of lm_eval/api/task.py). No task here names a split for examples, and the three with drawn_others
+// have no test split either: lm-eval takes that for the same split.
 constexpr auto formats = std::to_array<TaskFormat>({
     {"arc_challenge", "test", "train", Examples::drawn, true, read_arc},
     {"arc_easy", "test", "train", Examples::drawn, true, read_arc},

@@ -50,9 +50,9 @@ RankPasses interleaved(const PipelineShape& s, int rank) {
   return passes;
 }
 
-/// As 1F1B, with the gradients of weights ranks - 1 micro-batches behind the last forward, so that as many
-/// micro-batches are alive on every rank as on the first of 1F1B. What is left of them comes after each later gradient
-/// of inputs.
+/// As 1F1B, but weight gradients lag ranks - 1 micro-batches behind the newest forward: so every rank keeps as many
+/// micro-batches alive as the first rank of 1F1B. Once there are no forwards left, a weight gradient follows each input
+/// gradient, and the others come at the end.
 RankPasses zb_h1(const PipelineShape& s, int rank) {
   RankPasses passes;
   const int ahead = std::min(s.ranks - 1 - rank, s.micro_batches);

@@ -35,7 +35,7 @@ void StageLinks::receive(const PipelineStep& step, const Tensor& data) {
     if (landing.used) l.stream->wait(*landing.taken);
     to = landing.buffer.view();
   }
-  // A gradient needs no such wait: who sends it has received what was there before.
+  // A gradient needs no such wait: the rank that sends it has already received what was sent from this memory.
   coming_[static_cast<std::size_t>(step.direction())][{step.pass.micro_batch, step.pass.chunk}] =
       l.group->start_recv(to.data, to.elements(), to.dtype, step.peer);
 }

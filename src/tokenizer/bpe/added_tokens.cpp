@@ -14,7 +14,7 @@ std::size_t pair_of(std::string_view text, std::size_t begin) {
   return std::size_t{static_cast<std::uint8_t>(text[begin])} << 8 | static_cast<std::uint8_t>(text[begin + 1]);
 }
 
-/// Those that may be cut out. Where no token can be, nothing is looked for, which is the case of most files.
+/// The tokens to look for in a text; none where none of them may be cut out, which is so with most files.
 std::vector<AddedToken> looked_for(const std::vector<AddedToken>& tokens, bool normalized, bool control_tokens) {
   std::vector<AddedToken> out;
   bool any = false;

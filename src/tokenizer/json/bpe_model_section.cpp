@@ -26,7 +26,7 @@ void refuse_what_is_not_done(const JsonReader& model) {
 void read_vocabulary(const JsonReader& vocab, BpeModel& model, SpelledIds& ids) {
   for (const auto& [token, entry] : vocab.members()) {
     const auto id = static_cast<std::int32_t>(entry.integer(std::int64_t{0}, largest_id));
-    // What is not spelled in the alphabet is no text of bytes: no word is ever that.
+    // A token that is not spelled in the alphabet of bytes stands for no bytes, so that no text can become it.
     const auto bytes = bytes_spelled(token);
     const bool added = bytes && !bytes->empty() ? model.tokens.add(id, *bytes) : model.tokens.add_named(id, token);
     if (!added) throw entry.refuse("an id that no other token has");

@@ -6,12 +6,12 @@
 namespace octet {
 namespace {
 
-/// For keys of which only null is done.
+/// For keys that are supported only with the value null.
 void expect_null(const JsonReader& file, const char* key, const char* what) {
   if (file.has(key)) throw file.at(key).refuse(what);
 }
 
-/// A Sequence of none is one, as DeepSeek's files have it.
+/// An empty Sequence, as in DeepSeek's files, counts as no normalizer.
 void check_normalizer(const JsonReader& file) {
   const JsonReader normalizer = file.at("normalizer");
   const bool none = file.has("normalizer") && normalizer.contains("normalizers") &&

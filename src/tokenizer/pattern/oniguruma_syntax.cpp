@@ -25,7 +25,7 @@ class Translator {
   }
 
  private:
-  /// What was written last, for what may stand behind it.
+  /// What was written last, which decides what may follow it.
   enum class Last { nothing, place, folded_letter, other };
 
   void alternatives(bool folds, int depth) {
@@ -170,7 +170,7 @@ class Translator {
     return c;
   }
 
-  /// What says how often that is to come which was written from `begin` on.
+  /// Translates a quantifier, if one comes next. It repeats what was written from `begin` on.
   void repeat(std::size_t begin) {
     std::string times;
     bool interval = false;

@@ -115,7 +115,7 @@ std::unique_ptr<Tokenizer> load_sentencepiece(std::string_view bytes, const std:
     expect_done(processor->LoadFromSerializedProto(bytes), file, "load it");
   } catch (const Error&) {
     throw;
-  } catch (const std::exception& error) {  // of what it is made of
+  } catch (const std::exception& error) {  // thrown by what SentencePiece is built on
     throw usage_error("tokenizer", "{}: SentencePiece cannot load it: {}", file, error.what());
   }
   TokenizerInfo info{.kind = "sentencepiece", .path = file, .fingerprint = XXH3_64bits(bytes.data(), bytes.size())};

@@ -56,8 +56,9 @@ bool is_tied(const ParameterList& model) {
   return last - first == 1;
 }
 
-/// What tensor parallelism cuts is in every replica once, the rest once for each of its tp ranks too, and a tied
-/// embedding in the first and the last stage of a pipeline.
+/// Which ranks have the same pieces. A piece of a parameter that tensor parallelism cuts is in every replica once; a
+/// piece of any other parameter is with each of the replica's tp ranks; and a tied embedding is in the first and in the
+/// last stage of a pipeline.
 std::array<Sharing, 3> sharings_of(const MeshShape& shape, const ParameterList& model, int ranks) {
   std::array<Sharing, 3> sharings;
   const bool tied = shape.pp > 1 && is_tied(model);

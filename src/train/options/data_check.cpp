@@ -59,7 +59,8 @@ void expect_same_weights(const RunConfig& then, const RunConfig& now, const std:
                     source, i, then.data.train[i].weight, now.data.train[i].weight, and_read);
 }
 
-/// Where the side files say now what they did not, or no longer say it, nothing is known against it.
+/// Where only the checkpoint or only the present data name a tokenizer, nothing speaks against it: side files may say
+/// more today than then, or less.
 void expect_same_tokenizer(const RunConfig& then, const RunConfig& now, const std::string& source) {
   const std::string &old = then.data.history.tokenizer, &present = now.data.history.tokenizer;
   if (old.empty() || present.empty() || old == present) return;

@@ -13,7 +13,7 @@ namespace octet {
 namespace {
 
 struct Changeable {
-  std::string_view name;  ///< that ends with a dot is a section
+  std::string_view name;  ///< a key; with a dot at its end, a section
   bool same_bits = true;  ///< with another value every number comes out the same; else within rounding
 };
 
@@ -80,8 +80,8 @@ const Changeable* find_changeable(const std::string& key) {
   return found == changeable.end() ? nullptr : &*found;
 }
 
-/// Of float8 all decides the result but where transposed weights are kept, which a run's start may decide by the memory
-/// of its device, its ranks and its layout.
+/// All options of float8 decide the result, except whether transposed weights are kept, which the start of a run may
+/// decide by the memory of its device, its ranks and its layout.
 bool is_of_float8(const std::string& key) {
   return key.starts_with("float8.") && key != "float8.keep_transposed_weights";
 }

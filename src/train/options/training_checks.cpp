@@ -146,7 +146,7 @@ void check_checkpoint(const RunConfig& c, const Origins& at) {
   if (off && k.max_age != CheckpointConfig().max_age) {
     throw refuse(at, "checkpoint.max_age", in_quotes(k.max_age), "has no effect with checkpoint.interval = off");
   }
-  // With off it may stay: that is how one run of a profile is made to save nothing.
+  // With interval off it may stay, so that this alone makes one run of a configuration save nothing.
   if (!off && interval->kind != Kind::automatic && k.failure_gpu_hours != CheckpointConfig().failure_gpu_hours) {
     throw refuse(at, "checkpoint.failure_gpu_hours", k.failure_gpu_hours,
                  "has no effect with checkpoint.interval = {}; expected interval auto", k.interval);

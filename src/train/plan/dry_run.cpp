@@ -23,7 +23,7 @@ std::unique_ptr<Communicator> world_of(const RunConfig& config, const MeshShape&
                                stream);
 }
 
-/// The device's work is told where it is given, not where a list of it is done.
+/// Without graphs: each piece of work is logged where the device is given it, not where a list of pieces is replayed.
 RunConfig in_pieces(RunConfig config) {
   config.graphs = AutoBool::no;
   return config;

@@ -4,7 +4,7 @@
 
 namespace octet {
 
-/// All that is taken between `from` and the transfer's end becomes one piece with it.
+/// Joins the transfer with all pieces that lie between `from` and its end; each of these makes the end later.
 double LinkTime::take(double from, double seconds) {
   if (seconds <= 0) return from;
   double begin = from, end = from + seconds;

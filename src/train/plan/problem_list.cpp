@@ -13,10 +13,11 @@
 namespace octet {
 namespace {
 
-/// What cuDNN takes to build the plans of a problem that are timed beside its first: assumed, above what rows of
-/// docs/gpu-results/h100-2026-11-26*.jsonl leave for it. A step of 8B whose run chose for attention and GEMMs alike
-/// took 1.8 s in bf16 and 1.3 to 2.5 in float8; one that found attention's choices, and so chose for GEMMs alone, 0.9
-/// to 1.2 in bf16 and 0.5 in float8. Up to 2 s are those of two problems, with 0.3 of trials among them.
+/// Seconds that cuDNN takes to build those plans of a problem that are timed beside its first one. Assumed, above what
+/// the rows of docs/gpu-results/h100-2026-11-26*.jsonl leave for it: to choose took a run of 8B 1.8 s in bf16 and 1.3
+/// to 2.5 in float8 where it chose for attention and GEMMs, and 0.9 to 1.2 in bf16 and 0.5 in float8 where it found
+/// attention's choices and chose for GEMMs alone. So up to 2 s are those of the two problems of attention, 0.3 of
+/// trials included.
 constexpr double building_seconds = 1;
 
 /// The highest power of two on which a pointer lies, up to that of a buffer's begin.

@@ -22,7 +22,8 @@ std::string text_of(const checkpoint::Interval& interval) {
                                       : fmt::format("{:.1f} min", interval.seconds / 60);
 }
 
-/// One run of a configuration is made to save nothing by interval off alone: the rest may stay, but not in silence.
+/// interval = off alone makes a run save nothing. The other options of checkpoint may stay in the configuration, but
+/// the log says that they have no effect.
 void tell_what_is_unused(const CheckpointConfig& c) {
   const CheckpointConfig none;
   std::string unused;
@@ -136,7 +137,7 @@ std::optional<Error> Checkpointing::begin(std::int64_t step, double loss, bool l
     last_saved_ = step;
     times_.begun(step);
     together("checkpoints", fmt::format("step {} cannot be saved", step), environment_.control, [&] {
-      if (rank0_) log_.directory().owner.verify();  // before what another run replaced is taken for a fault
+      if (rank0_) log_.directory().owner.verify();  // first: what another run has replaced is no fault of the disk
       log_.sync();
     });
     saver_->start(state_, pieces_, last);

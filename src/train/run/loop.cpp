@@ -67,9 +67,9 @@ class Loop {
   }
 
  private:
-  /// Told to end while it started, the run has nothing to save, and may have no time for a step: Slurm kills it
-  /// KillWait after a scancel. What ends a run at its time (SIGUSR1, the time limit, the file `stop`) leaves it that of
-  /// a step, so that every start makes progress.
+  /// A run that is told to end while it starts has nothing to save, and may have no time for a step: after a scancel,
+  /// Slurm kills it once KillWait is over. The other requests to end (SIGUSR1, the time limit, the file `stop`) leave
+  /// it time for a step, so that every start makes progress.
   std::optional<int> end_unbegun() {
     const auto own = static_cast<int>(parts_.stop.urgent_reason());
     const auto stop = static_cast<StopReason>(largest(own, reductions::requests(parts_.environment.control)));
@@ -123,7 +123,7 @@ class Loop {
            compares_replicas(step, stop);
   }
 
-  /// All that looks at the state after a step. Its time is the step's line's.
+  /// Does all that looks at the state after a step. The time for it counts in the step's line of the metrics.
   Outcome examine(StepResult& result, StopReason stop) {
     Outcome outcome{result};
     if (state_is_read(result.step, stop)) parts_.trainer.join_update();

@@ -41,7 +41,7 @@ void write_trace_file(const Traces& traces, const OwnerMark& owner, const std::s
   replace_file_or_warn(path, text);
 }
 
-/// A start that is refused leaves none.
+/// Written as late as this, since a start that is refused is to leave no such file.
 void write_bindings(const RunEnvironment& environment) {
   const std::string path = environment.directory.bindings();
   if (environment.control.rank() != 0 || environment.bindings.empty()) return;

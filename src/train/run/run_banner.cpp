@@ -49,7 +49,7 @@ void log_batch(const RunConfig& config) {
             tokens_text(config.train.steps * config.train.global_batch * config.train.seq_len));
 }
 
-/// What exports say of the context, and the model's file, is less than what the run trains on.
+/// Warns where the run trains on longer sequences than the model's file, and so every export, states as the context.
 void log_positions(const RunConfig& config, bool warns) {
   if (!warns || config.model.max_positions == 0 || config.train.seq_len <= config.model.max_positions) return;
   log::warning(

@@ -119,7 +119,7 @@ void RunLog::log_step(const StepResult& result, std::optional<double> validation
   log::out("{}", console_line(metrics));
 }
 
-// A full disk has its own end (checkpoint.max_age); until then it may have room again.
+// A full disk ends a run only by checkpoint.max_age; the disk may have room again before that.
 void RunLog::record(const StepMetrics& metrics) {
   const std::optional<Failure> failed = failure_of([&] { metrics_->write(metrics); });
   const std::optional<Failure> failed_too = failure_of([&] {

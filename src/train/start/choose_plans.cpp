@@ -88,7 +88,7 @@ class Choosing {
     } catch (const files::ReadError&) {
       throw;
     } catch (const Error& error) {
-      if (rules_.path_is_named) throw;  // a person's mistake; the run's own was cut by a machine's end
+      if (rules_.path_is_named) throw;  // the user's mistake; the run's own file may have been cut by a crash
       stored_.doubt = error.what();
     }
   }
@@ -135,8 +135,8 @@ class Choosing {
     return worthwhile != 0;
   }
 
-  /// What the run's bits may owe to choices that it no longer has. A run that never timed anything, as a short one,
-  /// has no file and misses none.
+  /// Warns where the run's bits may come from choices that it no longer has. A run that never timed anything, such as a
+  /// short one, has no file and misses none.
   void warn_of_others(std::size_t missing, bool timed) const {
     if (control_.rank() != 0 || missing == 0) return;
     const char* const how = timed ? "timed anew" : "chosen by heuristic";
@@ -167,7 +167,8 @@ class Choosing {
               rules_.path);
   }
 
-  /// That the run's bits are those of choices, which a later start that no longer has them could not know.
+  /// Notes in the run's directory that its bits come from choices: a later start that no longer has the choices could
+  /// not know that otherwise.
   void keep_in_mind() const {
     if (control_.rank() != 0 || stored_.used) return;
     directory_.owner.verify();

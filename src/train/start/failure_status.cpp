@@ -12,7 +12,7 @@
 namespace octet {
 namespace {
 
-/// The path, when no rank can find there what an earlier start left.
+/// Removes what an earlier start left at the path. Returns the path when no rank can find that any more.
 std::string cleared(const std::string& path, Communicator& control) {
   if (control.rank() == 0) {
     std::error_code error;
@@ -49,7 +49,7 @@ void FailureStatus::end(Communicator& control) {
   ended_ = true;
 }
 
-/// A rank that another one is lost to in end() has not heard from rank 0 yet.
+/// Also looks at the status: a rank that loses a peer in end() has not yet heard from rank 0 that the run has ended.
 bool FailureStatus::has_ended() const {
   if (ended_) return true;
   const std::optional<RunStatus> status = read_status(status_);
@@ -69,7 +69,8 @@ void FailureStatus::write(ExitCode code, const std::string& message) const {
   try {
     RunStatus status = read_status(status_).value_or(RunStatus{});
     if (stays(status)) return;
-    // On a full disk, where no failure.txt says who was first: what the loss of a peer follows from stays.
+    // On a full disk there is no failure.txt that says who was first. The loss of a peer is a consequence: it does not
+    // replace the failure that is in the status.
     if (begun_ && status.state == "failed" && code == ExitCode::lost_peer) return;
     const std::string who = log::identity();
     status.state = "failed";

@@ -25,7 +25,7 @@ std::optional<TokenizerIdentity> tokenizer_of_data(const RunConfig& config) {
   return read_tokenizer_identity(text, "the tokenizer of the data");
 }
 
-/// Rank 0's look, of whose result, or failure, all ranks hear: what it sees in the file system is what they do.
+/// Rank 0 looks, and all ranks get its result or its failure: all of them act on what rank 0 sees in the file system.
 std::string look_for_all(const std::string& from, Communicator& hosts, const std::function<std::string()>& look) {
   Packer packer;
   if (hosts.rank() == 0) {

@@ -59,7 +59,7 @@ PlanRules gemm_rules(const RunConfig& config, const RunDirectory& directory, con
           .step_flops = work.step_flops()};
 }
 
-/// cuDNN. Its problems are those of these that it has a plan for.
+/// cuDNN. Its problems are those among `problems` for which it has a plan.
 PlanLibrary attention_library(Stream& stream, const std::vector<AttentionProblem>& problems) {
   const auto planned = std::make_shared<ByText<AttentionProblem>>();
   return {

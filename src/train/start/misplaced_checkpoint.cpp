@@ -15,8 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Others call files manifest.json too. A checkpoint's can be read, or is of a newer program, or is damaged and stands
-/// beside the files of tensors. What the file system does not give may be one (ReadError).
+/// Whether the folder's manifest.json may be that of a checkpoint; other programs have files of this name too. It may
+/// be one that can be read, is of a newer program, or stands beside files of tensors, even if it is damaged. Throws a
+/// ReadError where the file system does not give it.
 bool may_be_checkpoint(const fs::path& folder) {
   if (!files::is_there(folder / checkpoint::manifest_name)) return false;
   if (files::is_there(folder / checkpoint::file_name(0))) return true;
@@ -68,7 +69,7 @@ std::vector<fs::path> checkpoints_in(const std::string& root, std::string_view b
   return found;
 }
 
-/// Of a run that has none where it belongs.
+/// The checkpoints that are not where they belong, for a run that has none there.
 std::vector<fs::path> misplaced(const std::string& run, const std::string& checkpoints, const std::string& init_from) {
   std::vector<fs::path> found = checkpoints_in(checkpoints, "");
   for (fs::path& beside : checkpoints_in(run, checkpoint::step_prefix)) found.push_back(std::move(beside));

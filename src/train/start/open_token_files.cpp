@@ -52,7 +52,8 @@ Prefixes list(const std::vector<std::string>& paths) {
   return prefixes;
 }
 
-/// How many pairs this host sees: where nothing is, a path still stands for the one that it names.
+/// How many pairs this host sees. A path where there is nothing is in the list too, for the pair that it names, but
+/// does not count.
 std::int32_t count(const Prefixes& prefixes) {
   std::size_t pairs = 0;
   for (const auto& of_path : prefixes) {
@@ -98,7 +99,8 @@ std::vector<std::string> flat(const Prefixes& prefixes) {
   return all;
 }
 
-/// Files are mapped late and stay so: what a run would be refused hours later is refused before anything is opened.
+/// Files are mapped late, and then stay mapped: a run with too many would fail hours later, so it is refused before
+/// anything is opened.
 /// Every pair's .bin file is mapped by each rank, and its .idx file where documents are read, or to validate it.
 void expect_mappable(std::size_t pairs, PairUse use, std::int32_t limit, const ErrorOfData& error_of,
                      Communicator& hosts) {

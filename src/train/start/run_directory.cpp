@@ -138,8 +138,9 @@ std::string blindness(const RunDirectory& run) {
   return why;
 }
 
-/// Every host has to see there what rank 0 has written. Where no other one does it is rank 0's that has something else
-/// there, a folder of its own in place of a mount; of two hosts nobody can tell which.
+/// Every host has to see in the directory what rank 0 has written there. Where no other host does, it is the host of
+/// rank 0 that is wrong: it may have a folder of its own in place of a mount. With two hosts, nobody can tell which one
+/// it is.
 void expect_seen(const RunDirectory& run, Communicator& control) {
   const OperationScope operation("look at the run directory");
   const std::string first = broadcast_bytes(log::host(), 0, control);

@@ -122,8 +122,9 @@ std::vector<std::string> runs_of_checkpoint(const std::string& checkpoint) {
   return runs;
 }
 
-/// The file of that tokenizer in Hugging Face folders, or in checkpoints that one was imported to; or the copies of the
-/// runs that weights, or their checkpoint, are of. The first with companions, or else the first.
+/// The file of that tokenizer: in a Hugging Face folder, in a checkpoint that was imported from one, or the copy that
+/// is kept by the run which the weights, or their checkpoint, came from. The first that has companions, or else the
+/// first.
 std::optional<FileOfWeights> file_of_weights(const std::vector<std::string>& began_with,
                                              const TokenizerIdentity& tokenizer) {
   const std::string copy(tokenizer_file_name(tokenizer.kind));

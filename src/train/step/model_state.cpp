@@ -70,8 +70,8 @@ void load_scaling(Float8Scaling& scaling, CheckpointSource& source, Stream& stre
   scaling.state_loaded(stream);
 }
 
-/// What stays with the rank that saves most of those that hold these pieces, one of each replica: its snapshot, and its
-/// lists of pieces. They share the pieces as the saver does.
+/// The ranks that hold these pieces, one of each replica, share the work of saving them as the saver does. This is the
+/// memory that the rank which saves the most of them keeps: its snapshot, and its lists of pieces.
 std::int64_t saver_bytes(const std::vector<checkpoint::DevicePiece>& pieces_of_rank, const MeshShape& mesh,
                          bool in_groups) {
   std::vector<checkpoint::HeldPiece> held;
@@ -92,7 +92,8 @@ std::int64_t saver_bytes(const std::vector<checkpoint::DevicePiece>& pieces_of_r
   return most;
 }
 
-/// What the plan of all ranks takes on rank 0, as if every rank but those of replicas had as many pieces.
+/// The memory of all ranks' plan on rank 0, as if every rank of a replica had as many pieces as this one; further
+/// replicas add none.
 std::int64_t plan_bytes(const std::vector<checkpoint::DevicePiece>& pieces_of_rank,
                         const std::vector<checkpoint::StoredTensor>& tensors, const MeshShape& mesh) {
   const std::int64_t ranks = std::int64_t{mesh.pp} * mesh.dp_shard * mesh.cp * mesh.tp;

@@ -2,9 +2,9 @@
 
 namespace octet {
 
-/// Lets messages get on whenever the model asks for the weights of the next unit. A forward pass writes what it leaves
-/// for the next stage, or the gradient that its head makes, with its last unit: there it waits for the messages that
-/// still leave from the same place, which travel beside all units before.
+/// Lets messages make progress whenever the model asks for the weights of the next unit. With its last unit, a forward
+/// pass writes what it leaves for the next stage, or the gradient that its head makes: only there it waits for messages
+/// that are still leaving from the same memory. So they can travel beside all units before the last.
 class PipelinedPasses::PolledWeights final : public WeightProvider {
  public:
   PolledWeights(WeightProvider& inner, StageLinks& links) : inner_(inner), links_(links) {}

@@ -18,8 +18,8 @@ std::int64_t validation_batches(const RunConfig& c, const Batches& batches) {
   return c.train.validation_batches == 0 ? all : std::min(all, c.train.validation_batches);
 }
 
-/// The counts of all ranks, which have no room in 32 bits together. Each travels as two halves of 16 bits, whose sums
-/// have, of up to 32,768 ranks.
+/// The sums over all ranks, which may not fit 32 bits. So each count travels as two halves of 16 bits, whose sums fit
+/// for up to 32,768 ranks.
 std::vector<std::int64_t> summed(const std::vector<std::uint32_t>& counts, Communicator& ranks) {
   const std::size_t n = counts.size();
   std::vector<std::int32_t> halves(2 * n);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double bound = 0.95;  // a rate below this part of what other bounds allow is the limit's own
 
-/// What bounds a pair's rate; none: only what the graph search finds.
+/// The limit in NCCL's model that bounds a pair's rate; none where only the graph that its search finds does.
 std::optional<TunedLimit> limit_of(Algorithm algorithm, Protocol protocol) {
   if (algorithm == Algorithm::nvls_tree) return TunedLimit::nvls_tree;
   const bool tree = algorithm == Algorithm::tree;

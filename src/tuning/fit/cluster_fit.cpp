@@ -45,8 +45,8 @@ std::vector<PairSweep> sweeps_of(const std::vector<BenchmarkFile>& files, std::v
   return sweeps;
 }
 
-/// A tuner's choice says nothing of NCCL's own, and of ours it would be its own echo: such rows are set aside. What is
-/// forced is the same with a tuner and without.
+/// Sets rows aside in which a tuner chose: that says nothing about NCCL's own choice, and a fit to the choices of our
+/// tuner would repeat these. Where algorithm and protocol are forced, a row is the same with a tuner and without.
 std::vector<Measurement> rows_of(const BenchmarkFile& file, std::vector<std::string>& notes) {
   std::vector<Measurement> rows;
   std::map<std::string, int> by_tuner;

@@ -42,7 +42,7 @@ class Latencies {
     const auto [latency, time] = at(usual);
     if (time < 0) return std::nullopt;
     const double of_net = at(net).second - time, of_base = at(base).second - time;
-    // What the size makes of the latency, which time holds and latency does not.
+    // A factor that depends on the size: the model's time is made with it, its latency is not.
     const double by_size = of_base / (at(base).first - latency);
     return LatencyLine{fit_.alpha_us, alpha_error(fit_), by_size * latency, of_net, of_base};
   }

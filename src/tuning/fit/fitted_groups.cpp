@@ -66,7 +66,7 @@ std::optional<GroupTime> time_of(const FittedGroup& group, std::int64_t bytes) {
   } else {
     return std::nullopt;
   }
-  // That of a single row even where there are several: rows of one run share what disturbed it.
+  // The spread of a single row, even where there are several rows: what disturbed a run disturbed all of its rows.
   const double width = student_95(fit.rows - 2) * spread;
   time.low_us = time.us * std::exp(-width);
   time.high_us = time.us * std::exp(width);

@@ -56,7 +56,7 @@ SickReport find_sick(const std::vector<PairTime>& pairs) {
   for (const SlowPart& part : found.slow) {
     if (part.kind == SlowPart::Kind::link) {
       report.links.push_back({sweep.name(part.from), sweep.name(part.to), part.factor});
-    } else {  // both directions have one time, so that it is the node as a whole
+    } else {  // both directions have one time: it is the whole node that is slow
       report.nodes.push_back({sweep.name(part.from), part.factor, sweep.partners(part.from)});
     }
   }

@@ -20,8 +20,8 @@ namespace sg = simgrid::s4u;
 // SimGrid's clock counts seconds to 1e-9: here its second is a microsecond and its byte a thousandth of one.
 constexpr double parts = 1e3;
 
-/// CM02 shares links fairly; what it adds for TCP (a window, acknowledgements on the way back) is off. Latency is not
-/// the engine's: it would make shares depend on it, and a block wait for the arrival of the one before.
+/// CM02 shares links fairly; what it adds for TCP (a window, acknowledgements on the way back) is off. SimGrid is told
+/// no latency: the shares of links would depend on it, and a block would wait for the arrival of the one before.
 void start_engine(std::unique_ptr<sg::Engine>& engine) {
   std::string name = "octet", quiet = "--log=root.thres:critical";
   std::vector<char*> arguments{name.data(), quiet.data(), nullptr};
@@ -59,7 +59,7 @@ class Simulator {
   struct State {
     sg::Host* host = nullptr;  // a lane is a host that sends to itself, over the lane's path
     sg::ActorPtr actor;
-    std::vector<int> arrived;  // by feeder: steps that may start as far as it goes
+    std::vector<int> arrived;  // for each feeder: how many steps it lets start
     std::vector<Follower> followers;
     bool waits = false;
   };
