@@ -33,15 +33,18 @@ void declare(Schema& schema, Options& o, Texts& t) {
   schema.add("ranks-per-gpu", t.ranks_per_gpu).between(1, 64).help("Ranks that share a GPU, for tests.");
   schema.add("min", t.min).help("Smallest size of the sweep, in bytes: 8, 64K, 1.5M, 2G (powers of 1024), 5MB.");
   schema.add("max", t.max).help("Largest size of the sweep.");
-  schema.add("factor", o.factor).between(2, 1024).help("From one size of the sweep to the next.");
+  schema.add("factor", o.factor).between(2, 1024).help("Factor from one size of the sweep to the next.");
   schema.add("collective", t.collective)
-      .help("Of the sweep: all, or names with commas between: " + joined(collective_names) + ".");
+      .help("Collectives of the sweep: all, or some of these, with commas between them: " + joined(collective_names) +
+            ".");
   schema
       .add_choice("dtype", o.dtype,
                   {{"float", DType::f32}, {"bfloat16", DType::bf16}, {"int32", DType::i32}, {"uint8", DType::u8}})
-      .help("Of what does not reduce in the sweep; reductions are of float.");
+      .help("Type of the elements in the sweep, for collectives that do not reduce; reductions are always of float.");
   schema.add_choice("columns", o.columns)
-      .help("Of the sweep. nccl-tests: theirs, out of place and in place; octet: as training has it alone, with p95.");
+      .help(
+          "Columns of the sweep's table. nccl-tests: the columns of nccl-tests, out of place and in place. octet: only "
+          "the form that training uses, with the 95th percentile.");
   schema.add("check", o.measure.check)
       .between(0, 1000)
       .help("Passes whose results are compared, before the timed iterations and after them. 0: none.");
@@ -50,17 +53,21 @@ void declare(Schema& schema, Options& o, Texts& t) {
   schema.add("row-seconds", o.measure.row_seconds)
       .unit("s")
       .above(0)
-      .help("Fewer iterations where a row would take longer, and no larger sizes after one whose call does.");
+      .help(
+          "Limit of a row: it has fewer iterations if it would take longer, and if one call takes longer no larger "
+          "sizes follow.");
   schema.add_choice("pairs", o.pairs)
       .help("Measure every pair of nodes (all their ranks at once), or of ranks, and name what is slow.");
-  schema.add("pair-size", t.pair_size).help("What a rank sends in the sweep of pairs.");
-  schema.add("tolerance", o.tolerance).above(1).help("Slow is what takes so many times as long as others, at least.");
+  schema.add("pair-size", t.pair_size).help("Bytes that a rank sends in the sweep of pairs.");
+  schema.add("tolerance", o.tolerance)
+      .above(1)
+      .help("A node or link is named as slow if it takes at least so many times as long as the others.");
   schema.add("timeout", o.timeout)
       .unit("s")
       .above(0)
-      .help("Limit of one operation, after which all ranks end, naming it.");
+      .help("Limit of one operation: if one takes longer, all ranks end, and the message names it.");
   schema.add("json", o.json).help("Write all rows to this file, with where and how they were measured.");
-  schema.add("output", t.output).help("What --json is, as it was called before.");
+  schema.add("output", t.output).help("The old name of --json.");
 }
 
 std::vector<std::string> parse_collectives(const std::string& text) {

@@ -14,7 +14,7 @@ namespace {
 const std::string flag = "dry-run";
 
 void check(const DryRunOptions& o) {
-  if (o.ranks == 0) throw usage_error("train", "--dry-run: of how many ranks? --ranks N");
+  if (o.ranks == 0) throw usage_error("train", "--dry-run needs the number of ranks of the run: give --ranks N");
   if (o.rank >= o.ranks) throw usage_error("train", "--rank {}: expected one of 0 to {}", o.rank, o.ranks - 1);
   if (!o.cluster.empty() && !o.gpu.empty()) {
     throw usage_error("train", "--cluster {} and --gpu {}: expected one of them", o.cluster, o.gpu);
@@ -35,7 +35,7 @@ void refuse_dry_run_options(const std::vector<std::string>& words) {
     const std::string option = word.substr(0, word.find('='));
     const bool is_own = option.starts_with("--") && schema.find(option.substr(2)) != nullptr;
     if (is_own || option.starts_with("--cluster.")) {
-      throw usage_error("config", "command line: {} is of a dry run, expected --{} too", option, flag);
+      throw usage_error("config", "command line: {} is an option of a dry run, expected --{} too", option, flag);
     }
   }
 }

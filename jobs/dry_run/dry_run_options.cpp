@@ -7,7 +7,7 @@ namespace octet {
 
 void declare(Schema& schema, DryRunOptions& o) {
   schema.add("ranks", o.ranks).required().between(1, 1 << 20).help("Ranks of the run.");
-  schema.add("rank", o.rank).between(0, 1 << 20).help("The one whose part is shown.");
+  schema.add("rank", o.rank).between(0, 1 << 20).help("The rank whose memory, collectives and timeline are shown.");
   schema.add("cluster", o.cluster)
       .help(
           "Profile under configs/clusters, or path of one: its GPUs, nodes and links. "
@@ -17,11 +17,12 @@ void declare(Schema& schema, DryRunOptions& o) {
       .between(1, 1024)
       .help("Ranks that share a node; default: the profile's, else 8.");
   schema.add("trace", o.trace)
-      .help("Write there what comm.trace would of two steps: the rank's collectives and GEMMs.");
-  schema.add("schedule", o.schedule).help("Write there an SVG of the pipeline's passes over time (parallel.pp).");
-  schema.add("timeline", o.timeline).help("Write there what train.profile would: a timeline for Perfetto.");
+      .help("Write the rank's collectives and GEMMs of two steps to this file, as comm.trace does.");
+  schema.add("schedule", o.schedule)
+      .help("Write a picture (SVG) of the pipeline's passes over time to this file (parallel.pp).");
+  schema.add("timeline", o.timeline).help("Write a timeline for Perfetto to this file, as train.profile does.");
   schema.add("order", o.order)
-      .help("Write there each kernel and collective of a step with its stream, and what it waits for.");
+      .help("Write each kernel and collective of a step, with its stream and what it waits for, to this file.");
 }
 
 std::string dry_run_usage() {

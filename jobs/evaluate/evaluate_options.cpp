@@ -33,9 +33,8 @@ void declare_layout(Schema& schema, Options& o, Texts& t) {
       .unit("tokens")
       .between(0, most_sequences)
       .help(
-          "What goes through the model at once, from as many texts as fit. 0: the window, or where it is less 512 on "
-          "cpu and 8192 on "
-          "cuda.");
+          "Tokens that go through the model at once, from as many texts as fit. 0: the window, but at least 512 on cpu "
+          "and 8192 on cuda.");
   schema.add("compare", o.compare)
       .help(
           "Another model: the same texts or tasks, and the difference of the two with its interval, by document "
@@ -43,7 +42,7 @@ void declare_layout(Schema& schema, Options& o, Texts& t) {
   std::vector<std::string> precisions{"same"};
   for (const std::string_view name : names_of(Precision{})) precisions.emplace_back(name);
   schema.add_choice("compare-precision", t.compare_precision, precisions)
-      .help("What that one computes in. same: in the --precision of the first.");
+      .help("What the model of --compare computes in. same: in --precision, as the first model.");
 }
 
 void declare_texts(Schema& schema, Options& o, Texts& t) {
@@ -56,16 +55,20 @@ void declare_texts(Schema& schema, Options& o, Texts& t) {
   schema.add_choice("split-documents", t.split, {"none", "blank-lines"})
       .help("What a document of plain text is: a file, or the lines between blank lines.");
   schema.add("max-document", t.max_document)
-      .help("A longer record of --text, or a longer text that the tokenizer cannot cut, is refused.");
+      .help("Limit of a record of --text, and of a text that the tokenizer cannot cut; a longer one is refused.");
   schema.add("stride", o.stride)
       .unit("tokens")
       .between(0, most_sequences)
       .help(
-          "Tokens that a window predicts behind those of the one before; it sees as many more as fit. 0: all of the "
-          "window, so that windows share no token.");
-  schema.add("documents", o.documents).between(0, 1e15).help("Only the first so many. 0: all.");
-  schema.add("bootstrap", o.bootstrap.samples).between(1, 1e6).help("Draws behind the 95 % intervals.");
-  schema.add("seed", t.seed).between(0, 1e15).help("Of those draws, and of those of --generate.");
+          "New tokens that each window predicts, behind those of the window before; the rest of the window is context. "
+          "0: the whole window, so that windows share no token.");
+  schema.add("documents", o.documents).between(0, 1e15).help("Evaluate only the first so many documents. 0: all.");
+  schema.add("bootstrap", o.bootstrap.samples)
+      .between(1, 1e6)
+      .help("Bootstrap samples from which the 95 % intervals are computed.");
+  schema.add("seed", t.seed)
+      .between(0, 1e15)
+      .help("Seed of the bootstrap samples, and of the tokens that --generate draws.");
   schema.add("output", o.output)
       .help(
           "Folder for results.json, documents.jsonl and the samples of tasks, which is made; those of --compare's "
@@ -87,7 +90,7 @@ void declare_tasks(Schema& schema, Options& o) {
   schema.add("limit", o.limit)
       .unit("questions")
       .between(0, 1e15)
-      .help("Only the first so many of each task, as lm-eval's --limit. 0: all.");
+      .help("Ask only the first so many questions of each task, as lm-eval's --limit. 0: all.");
   schema.add("shots", o.shots).between(0, 1000).help("Examples before each question, chosen as lm-eval does.");
 }
 

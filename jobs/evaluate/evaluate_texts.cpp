@@ -95,8 +95,8 @@ Language language_of(const Options& o, const Data& data, const ModelSource& sour
   }
   if (!language.bos && !language.eos) {
     throw usage_error("evaluate",
-                      "{}: its tokenizer names no token that begins or ends a document, so that nothing can "
-                      "stand before the first token of one",
+                      "{}: its tokenizer names no token that begins or ends a document; expected one of them, since "
+                      "the first token of each document is predicted from it",
                       source.name());
   }
   return language;

@@ -12,7 +12,7 @@ void declare_model(Schema& schema, ModelOptions& m) {
   schema.add("window", m.window)
       .unit("tokens")
       .between(0, most_sequences)
-      .help("The most that a model sees at once. 0: train.seq_len of its run, or max_position_embeddings.");
+      .help("Most tokens that a model sees at once. 0: train.seq_len of its run, or max_position_embeddings.");
   schema.add("tokenizer", m.tokenizer)
       .help("Name or file of the tokenizer. Empty: that of the run, or of the Hugging Face folder.");
 }
@@ -20,16 +20,18 @@ void declare_model(Schema& schema, ModelOptions& m) {
 void declare_threads(Schema& schema, CpuConfig& cpu) {
   schema.add("threads", cpu.threads)
       .between(0, 4096)
-      .help("OpenMP threads a rank. 0: OMP_NUM_THREADS, else the cores of the node over its ranks.");
+      .help(
+          "OpenMP threads of each rank. 0: OMP_NUM_THREADS if it is set, else the cores of the node divided by its "
+          "ranks.");
 }
 
 void declare_generate(Schema& schema, GenerateOptions& g) {
-  schema.add("prompt", g.prompt).help("The text that stands before what is generated.");
-  schema.add("prompt-file", g.prompt_file).help("The file that holds it, which is read as it is.");
+  schema.add("prompt", g.prompt).help("The text that the model continues.");
+  schema.add("prompt-file", g.prompt_file).help("A file with that text, which is read as it is.");
   schema.add("tokens", g.tokens)
       .unit("tokens")
       .between(1, most_sequences)
-      .help("The most that are generated: fewer where the text ends, or the window.");
+      .help("Most tokens to generate; fewer if the text or the window ends before.");
   schema.add("temperature", g.sampling.temperature)
       .between(0, 1000)
       .help("Logits are divided by it before a token is drawn. 0: always the most likely token.");

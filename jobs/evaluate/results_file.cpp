@@ -91,7 +91,8 @@ void ResultsFile::read() {
   parse_json(*text, "evaluate", path(), "results of octet-evaluate, another folder in --output, or --overwrite");
   earlier_ = Json::parse(*text);
   if (!earlier_.is_object() || !earlier_.contains("evaluation") || !earlier_["evaluation"].is_object()) {
-    throw usage_error("evaluate", "{}: does not say of what its results are, which would be replaced; {}", path(),
+    throw usage_error("evaluate",
+                      "{}: does not say which evaluation its results are of, and they would be replaced; {}", path(),
                       instead);
   }
 }

@@ -119,7 +119,7 @@ int run_prepare(const std::vector<std::string>& arguments) {
        "text that is no UTF-8 where it must be. refuse: with file and place; replace: by U+FFFD, counted")       //
       ("max-bad", po::value(&options.max_bad)->default_value(0), "records without a text that may be left out")  //
       ("max-document", po::value(&max_document)->default_value("64MiB"),
-       "a longer record, or a longer text that the tokenizer cannot cut, is refused")  //
+       "limit of a record, and of a text that the tokenizer cannot cut; a longer one is refused")  //
       ("holdout", po::value(&options.holdout)->default_value(0),
        "share of the documents that goes to PREFIX-holdout, by a hash of their text")  //
       ("part", po::value(&part)->default_value("1/1"),

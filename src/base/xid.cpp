@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::string_view program =
     "the GPU is well: most often a fault of the program (compute-sanitizer finds it), seldom of hardware or driver";
-constexpr std::string_view follows = "follows another Xid or the end of a process; what to do is said by the other";
+constexpr std::string_view follows =
+    "follows another Xid or the end of a process; if there is another Xid, do what is said of that one";
 constexpr std::string_view reset = "end the run and reset the GPU; if it comes back, have the GPU looked at";
 constexpr std::string_view reset_node = "leave the node out and reset the GPU (nvidia-smi -r)";
 constexpr std::string_view reset_later = "reset the GPU when convenient";

@@ -46,8 +46,9 @@ void declare_hardware(Schema& schema, ClusterProfile& p) {
           "a storage network.");
   schema.add("frontend", p.nics.frontend)
       .help(
-          "Interface of the ordinary network, which NCCL's bootstrap and MPI use; of several with commas, those that a "
-          "node has. Empty: they choose, and MPI may choose a bridge of containers.");
+          "Interface of the ordinary network, which NCCL's bootstrap and MPI use. If several are given, with commas "
+          "between them, each node uses those that it has. Empty: NCCL and MPI choose one, and MPI may choose the "
+          "bridge of a container runtime.");
   schema.add("traffic_class", p.nics.traffic_class)
       .between(-1, 255)
       .help(
@@ -87,7 +88,9 @@ void declare_network(Schema& schema, NetworkProfile& n) {
   schema.add("pod_nodes", n.pod_nodes)
       .unit("nodes")
       .between(0, most_nodes)
-      .help("Nodes of a pod: leaves that reach each other without what joins pods. 0: all are one pod.");
+      .help(
+          "Nodes of a pod. Leaves of one pod reach each other without the switches that join pods. 0: all nodes are "
+          "one pod.");
   schema.add("pod_oversubscription", n.pod_oversubscription)
       .between(1, 1000)
       .help("Rate of a pod's leaves up over the pod's rate to other pods.");
@@ -96,8 +99,8 @@ void declare_network(Schema& schema, NetworkProfile& n) {
       .above(0)
       .at_most(10000)
       .help(
-          "A small message's way between cards of two leaves of a pod, without software: half of what a ping-pong "
-          "(ib_write_lat) takes.");
+          "Time of a small message from a card to a card on another leaf of the same pod, without software: half of a "
+          "round trip, which is what ib_write_lat prints.");
 }
 
 void declare_slurm(Schema& schema, SlurmProfile& s) {
@@ -109,7 +112,9 @@ void declare_slurm(Schema& schema, SlurmProfile& s) {
   schema.add("reservation", s.reservation).help("--reservation.");
   schema.add("mail_user", s.mail_user).help("--mail-user: whom Slurm writes to; default: who submits.");
   schema.add("mail_type", s.mail_type)
-      .help("--mail-type: of what: END,FAIL,TIME_LIMIT_80. Before one in slurm.options.");
+      .help(
+          "--mail-type: the events of which Slurm writes, such as END,FAIL,TIME_LIMIT_80. It replaces a --mail-type in "
+          "slurm.options.");
   schema.add("time", s.time).help("Time limit of a job where --time is not given: minutes, H:MM:SS, D-H, D-H:MM:SS.");
   schema.add("exclusive", s.exclusive).help("Whole nodes: --exclusive and --mem=0.");
   schema.add_choice("topology", s.topology)
@@ -126,16 +131,18 @@ void declare_slurm(Schema& schema, SlurmProfile& s) {
       .help("How long the job may wait for as few leaves as possible; it starts on more after that.");
   schema.add("options", s.options)
       .help(
-          "Further options of sbatch, one a text: [--comment=my comment]. A value with spaces is one argument. What "
-          "the "
-          "script says itself, or what fights it, is refused with the key to use.");
+          "Further options of sbatch, one a text: [--comment=my comment]. A value with spaces is one argument. An "
+          "option that the job script sets itself, or that conflicts with it, is refused; the message says why, or "
+          "which key to use.");
 }
 
 void declare_launcher(Schema& schema, LauncherProfile& l) {
   schema.section("launcher", "How ranks are started, and what the job script does when they end.");
   schema.add_choice("mpi", l.mpi, {"pmi2", "pmix"})
       .help("srun --mpi. pmi2 works with MPICH as Debian has it; pmix needs one that was built with it.");
-  schema.add("ranks_per_node", l.ranks_per_node).between(0, 1024).help("0: one a GPU.");
+  schema.add("ranks_per_node", l.ranks_per_node)
+      .between(0, 1024)
+      .help("Ranks that are started on each node. 0: one for each GPU; nodes without GPUs need a number.");
   schema.add_choice("rank_order", l.rank_order)
       .help("Order of the nodes' ranks: leaf by leaf of Slurm's topology, or as Slurm lists the nodes.");
   schema.add("min_lead_seconds", l.min_lead_seconds)
@@ -151,8 +158,8 @@ void declare_launcher(Schema& schema, LauncherProfile& l) {
   schema.add("preflight", l.preflight).help("Check every node (octet doctor) before training.");
   schema.add("srun_options", l.srun_options)
       .help(
-          "Further options of the srun that starts the ranks, one a text: [--network=job_vni]. What the script says "
-          "itself, or what fights it, is refused with the key to use.");
+          "Further options of the srun that starts the ranks, one a text: [--network=job_vni]. An option that the job "
+          "script sets itself, or that conflicts with it, is refused; the message says why, or which key to use.");
 }
 
 void declare_software(Schema& schema, ClusterProfile& p) {
@@ -174,8 +181,8 @@ void declare_software(Schema& schema, ClusterProfile& p) {
   schema.add("modules", p.software.modules).help("Environment modules that the job loads, in this order.");
   schema.add("container", p.software.container)
       .help(
-          "Words before octet-train, and before nothing else: octet itself is on the host. For what container.image "
-          "does not know; not beside it. Empty: none.");
+          "Words that the job puts before octet-train, and before nothing else: octet itself runs on the host. For "
+          "containers that container.image cannot describe; the two exclude each other. Empty: none.");
   schema.add("container_program", p.software.container_program).help("The training program behind these words.");
 
   ContainerProfile& c = p.container;
@@ -227,7 +234,7 @@ void declare_software(Schema& schema, ClusterProfile& p) {
 
 void declare_profile(Schema& schema, ClusterProfile& p) {
   schema.add("description", p.description).required().help("One line for readers.");
-  schema.add("name", p.name).help("By which messages call it. Empty: the file's name.");
+  schema.add("name", p.name).help("Name of the cluster in messages. Empty: the name of the file.");
   schema.add_choice("fabric", p.fabric)
       .required()
       .help(

@@ -32,8 +32,9 @@ int allocate(int file, std::int64_t bytes) {
 /// What helps against an error that says too little.
 const char* hint_for(int error) {
   if (error != EACCES) return "";
-  return "; between user namespaces the kernel refuses it, and apptainer makes one a rank: container.options: "
-         "[--sharens] gives a node's ranks one, and checkpoint.writers_per_node: all shares nothing";
+  return "; between user namespaces the kernel refuses this, and apptainer makes a namespace for each rank: with "
+         "container.options: [--sharens] the ranks of a node have one in common, and with checkpoint.writers_per_node: "
+         "all no memory is shared";
 }
 
 }  // namespace

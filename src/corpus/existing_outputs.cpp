@@ -58,10 +58,11 @@ void refuse_pair_beside_parts(const std::string& prefix, const Share& share, boo
     if (name.empty()) continue;
     const auto other = share.shares == 1 ? some_part_of(name) : some_file_of_pair(name);
     if (!other) continue;
-    throw usage_error("corpus",
-                      "{} is there: {} and it would be a pair and parts of one data set beside each other, of which no "
-                      "run would know which is meant: move it away, or take another --output",
-                      *other, outputs_of(name, share, false).kept);
+    throw usage_error(
+        "corpus",
+        "{} is there, and {} would be written beside it: one of them is a data set in one pair of files, the other a "
+        "part of one, and a run could not tell which is meant; move the old files away, or take another --output",
+        *other, outputs_of(name, share, false).kept);
   }
 }
 
@@ -82,9 +83,8 @@ void refuse_old_holdout(const std::string& prefix, const Share& share) {
     const bool is_told = record && record->origin && record->origin->making.contains("--holdout");
     if (is_told && record->origin->making.at("--holdout") == "0") continue;  // a data set of that name
     throw usage_error("corpus",
-                      "{} exists: what an earlier run held out {} be in {} too, since --holdout is 0; expected "
-                      "--holdout as before, or nothing held out of that name: move the files {}* away, or take another "
-                      "--output",
+                      "{} exists: the documents that an earlier run held out there {} be in {} too, since --holdout is "
+                      "0; give --holdout as before, move the files {}* away, or take another --output",
                       *path, is_told ? "would" : "may", outputs_of(prefix, share, false).kept,
                       held_out + (path == part ? "-" : "."));
   }

@@ -99,11 +99,11 @@ class PartsFacts {
     for (const Silent& part : silent_) {
       const std::string what =
           fmt::format("{}: {} {}.bin", data_facts_path(part.prefix),
-                      part.of_other_data ? "is of other data than" : "there is none of", part.prefix);
+                      part.of_other_data ? "is of other data than" : "is missing beside", part.prefix);
       if (!is_news(what + ", a part")) continue;
       log::warning(
-          "{}, a part of a data set whose other parts have such a file: its ids are scanned, its tokenizer is "
-          "taken for theirs, and its text for as long as theirs by the token; {}",
+          "{}, unlike the files of other parts of the data set: the ids of this part are scanned, and it is assumed to "
+          "have the other parts' tokenizer and as much text a token as they have; {}",
           what,
           part.of_other_data
               ? "copy the part once more, or make it anew"

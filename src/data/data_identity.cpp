@@ -95,8 +95,8 @@ DataIdentity identify(std::span<const TokenFile> files, std::span<const std::opt
 std::string unknown_tokenizer_text(const DataIdentity& identity) {
   if (identity.unknown.empty()) return "";
   return fmt::format(
-      "data.train: {}: nothing beside it says which tokenizer made it; that it is the one of the model, and of the "
-      "other sources, cannot be checked {}",
+      "data.train: {}: no .data.json beside the files says which tokenizer made them; make sure that it is the "
+      "model's, and the same for all sources {}",
       fmt::join(identity.unknown, ", "), and_read);
 }
 

@@ -45,8 +45,9 @@ PeriodMixture::PeriodMixture(std::span<const double> weights) {
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     if (counts_[i] == 0) {
       throw usage_error("data",
-                        "data: the weight {} is less than one sample in {}, and this run has an order of data that "
-                        "cannot mix it in: it would never be read; expected a larger one, or 0",
+                        "data.train or data.changes: the weight {} is less than one sample in {}; this run began with "
+                        "version 1 of the order of data, which cannot mix in so little, so that the source would never "
+                        "be read; expected a larger weight, or 0",
                         weights[i], period);
     }
   }

@@ -133,7 +133,8 @@ void OwnerLease::release() {
   const auto at = static_cast<std::int64_t>(to_json(claim_.mine).find(unreleased_text));
   if (!write_all_at(claim_.file.get(), at, released_text, std::strlen(released_text)) ||
       ::fsync(claim_.file.get()) != 0) {
-    log::warning("{}: does not say that the run has ended: {}", owner_path(mark_.run_dir), std::strerror(errno));
+    log::warning("{}: the end of the run could not be noted there: {}", owner_path(mark_.run_dir),
+                 std::strerror(errno));
   }
 }
 
@@ -153,8 +154,10 @@ void OwnerLease::renew() {
     renewed_ = now;
   } else if (!warned_) {
     warned_ = true;
-    log::warning("{}: cannot be renewed: {}; after {:.0f} s others take this run for gone", owner_path(mark_.run_dir),
-                 std::strerror(errno), patience_);
+    log::warning(
+        "{}: the mark that this run is at work cannot be renewed: {}; after {:.0f} s without it another start may take "
+        "over the run directory",
+        owner_path(mark_.run_dir), std::strerror(errno), patience_);
   }
 }
 

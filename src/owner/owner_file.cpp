@@ -53,13 +53,12 @@ Error refused_by_system(const std::string& path) {
 Error refuse(const std::string& run_dir, const OwnerStanding& other) {
   const std::string heard = other.age_seconds ? fmt::format("last heard of {:.0f} s ago", *other.age_seconds)
                                               : "when it was last heard of cannot be told";
-  return usage_error(
-      "owner",
-      "run.dir = {}: another run is at work there: {}; {}. Wait for its end or end it (a file stop in "
-      "the directory saves and ends it), or choose another directory; an owner that is gone is "
-      "followed at once where that can be seen, else after {:.0f} s of silence (docs/problems.md, \"The run "
-      "directory is in use\")",
-      run_dir, describe_fully(other.owner), heard, owner_patience_seconds());
+  return usage_error("owner",
+                     "run.dir = {}: another run is at work there: {}; {}. Wait until that run has ended, end it (a "
+                     "file named stop in the directory makes it save and end), or choose another directory. If that "
+                     "run is gone already, a new start takes the directory over as soon as it can tell, at the latest "
+                     "after {:.0f} s of silence (docs/problems.md, \"The run directory is in use\")",
+                     run_dir, describe_fully(other.owner), heard, owner_patience_seconds());
 }
 
 /// The record in a file that nobody else has, on the disk, open for writing.
@@ -163,7 +162,9 @@ Claim claim_directory(const std::string& run_dir, OwnerRecord me, const Examine&
     if (auto claim = attempt.make()) return std::move(*claim);
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  throw internal_error("owner", "{}: no claim has succeeded; others made and dropped theirs all the time",
+  throw internal_error("owner",
+                       "{}: this start could not claim the run directory, since other starts claimed it and gave it up "
+                       "again at every try; start again",
                        owner_path(run_dir));
 }
 

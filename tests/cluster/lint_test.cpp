@@ -125,7 +125,7 @@ TEST(Lint, Rules) {
       {"UCX_TLS", "tcp,self,sm", "ok", "transports"},
       {"UCX_TLZ", "tcp", "warning", "nearest: UCX_TLS"},
       {"MPIR_CVAR_ODD_EVEN_CLIQUES", "1", "warning", "for tests"},
-      {"MPIR_CVAR_UNHEARD_OF", "1", "warning", "not among the variables of MPICH"},
+      {"MPIR_CVAR_UNHEARD_OF", "1", "warning", "not in Octet's list of the variables of MPICH"},
       {"FI_PROVIDER", "tcp", "warning", "not EFA"},
       {"FI_PROVIDER", "efa", "ok", "providers"},
       {"NCCL_SHARP_MAX_COMMS", "4", "ok", "read by the SHARP plugin"},

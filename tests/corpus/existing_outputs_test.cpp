@@ -210,12 +210,12 @@ TEST_F(ExistingOutputs, ThatAreMadeAlreadyHaveNoEntropiesInTheReport) {
 
 TEST_F(ExistingOutputs, APairAndPartsOfOneNameAreRefused) {
   prepare(options({"in"}));
-  EXPECT_HAS(error_of([&] { prepare(part(2, 3)); }), out("x.bin") + " is there: " + out("x-00002-of-00003") +
-                                                         " and it would be a pair and parts of one data set");
+  EXPECT_HAS(error_of([&] { prepare(part(2, 3)); }),
+             out("x.bin") + " is there, and " + out("x-00002-of-00003") + " would be written beside it");
   for (const char* end : {"bin", "idx"}) fs::remove(out("x.") + end);
   prepare(part(2, 3));
   EXPECT_HAS(error_of([&] { prepare(options({"in"})); }),
-             out("x-00002-of-00003.idx") + " is there: " + out("x") + " and it would be");
+             out("x-00002-of-00003.idx") + " is there, and " + out("x") + " would be written beside it");
   EXPECT_FALSE(fs::exists(out("x.idx")));
 }
 

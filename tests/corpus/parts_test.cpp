@@ -199,7 +199,8 @@ TEST_F(Parts, DocumentsThatAnEarlierRunHeldOutAreNotLeftBesideTokensThatHaveThem
   prepare(o);
   const std::string before = both() + both("x-holdout");
   o.holdout = 0;
-  EXPECT_HAS(error_of([&] { prepare(o); }), "x-holdout.bin exists: what an earlier run held out would be in ");
+  EXPECT_HAS(error_of([&] { prepare(o); }),
+             "x-holdout.bin exists: the documents that an earlier run held out there would be in ");
   EXPECT_EQ(both() + both("x-holdout"), before);
   const auto remove_pair = [&](const std::string& name) {  // beside which there are no parts
     for (const char* end : {".bin", ".idx"}) fs::remove(folder_ / ("out/" + name + end));
@@ -216,7 +217,7 @@ TEST_F(Parts, DocumentsThatAnEarlierRunHeldOutAreNotLeftBesideTokensThatHaveThem
   for (const Share other : {Share{0, 1}, Share{3, 4}}) {
     o.part = other;
     EXPECT_HAS(error_of([&] { prepare(o); }),
-               "x-holdout-00002-of-00003.idx exists: what an earlier run held out would");
+               "x-holdout-00002-of-00003.idx exists: the documents that an earlier run held out there would");
   }
   EXPECT_FALSE(fs::exists(folder_ / "out/x.bin"));
 }
@@ -227,7 +228,8 @@ TEST_F(Parts, ThatAreNotWhatARunHeldOutMayHaveTheName) {
   PrepareOptions o = small(2, 1 << 30, 1 << 20);
   EXPECT_FALSE(prepare(o).made_before);
   fs::remove(folder_ / "out/x-holdout.data.json");
-  EXPECT_HAS(error_of([&] { prepare(o); }), "x-holdout.bin exists: what an earlier run held out may be in ");
+  EXPECT_HAS(error_of([&] { prepare(o); }),
+             "x-holdout.bin exists: the documents that an earlier run held out there may be in ");
   for (const char* end : {".bin", ".idx"}) fs::remove(folder_ / (std::string("out/x-holdout") + end));
   PrepareOptions part = small(2, 1 << 30, 1 << 20, "x-holdout");
   part.part = {0, 2};

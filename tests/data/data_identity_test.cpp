@@ -33,7 +33,7 @@ TEST_F(Identity, IsTheTokenizerOfAllThatSayOne) {
   EXPECT_EQ(identity.tokenizer, bpe(1));
   EXPECT_EQ(identity.unknown, std::vector{folder_ / "b.bin"});
   EXPECT_EQ(identity.bytes_per_token, (std::vector{4.5, 0.0}));
-  EXPECT_HAS(unknown_tokenizer_text(identity), "b.bin: nothing beside it says which tokenizer made it");
+  EXPECT_HAS(unknown_tokenizer_text(identity), "b.bin: no .data.json beside the files says which tokenizer made them");
   const DataIdentity known = identify(files_, Facts{facts[0], facts[0]}, 300);
   EXPECT_EQ(unknown_tokenizer_text(known), "");
   EXPECT_FALSE(identify(files_, Facts(2), 1).tokenizer);

@@ -92,7 +92,7 @@ TEST_F(TokenParts, OfWhichOneSaysNothingAreKnownByTheOthers) {
   testing::internal::CaptureStderr();
   const auto known = facts();
   const std::string logged = testing::internal::GetCapturedStderr();
-  EXPECT_HAS(logged, side_file(3) + ": there is none of " + (folder_ / "x-00003-of-00004.bin"));
+  EXPECT_HAS(logged, side_file(3) + ": is missing beside " + (folder_ / "x-00003-of-00004.bin"));
   EXPECT_HAS(logged, "octet inspect " + (folder_ / "x-00003-of-00004") + " --remember");
   ASSERT_TRUE(known);
   EXPECT_EQ(known->unknown, (std::vector<TokenInterval>{{9, 10}}));

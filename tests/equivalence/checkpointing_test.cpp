@@ -209,7 +209,8 @@ TEST_F(CheckpointingTest, AStatusThatCannotBeWrittenEndsNoRun) {
     fs::create_directories(status() + "/in the way");
   });
   const std::string said = logged([&] { checkpoints_->finish(1, 2.0); });
-  EXPECT_EQ(said.find("it does not name the checkpoint of step 1") != std::string::npos, world_->rank() == 0) << said;
+  EXPECT_EQ(said.find("status.json does not name the checkpoint of step 1") != std::string::npos, world_->rank() == 0)
+      << said;
   EXPECT_EQ(saved(), Steps{1});
   EXPECT_EQ(checkpoint::step_of(checkpoints_->newest()), 1);
 }

@@ -83,7 +83,7 @@ TEST(CommandLine, OptionsOfADryRunNeedOne) {
   for (const std::string option : {"--ranks", "--rank", "--cluster", "--cluster.gpus.per_node"}) {
     const CommandResult r = in_workplace(fmt::format("{} run.yaml --print-config {}=4", octet_train, option));
     EXPECT_EQ(r.exit_code, 64) << r.all();
-    EXPECT_HAS(r.err, fmt::format("command line: {} is of a dry run, expected --dry-run too", option));
+    EXPECT_HAS(r.err, fmt::format("command line: {} is an option of a dry run, expected --dry-run too", option));
   }
   EXPECT_HAS(in_workplace(octet_train + " run.yaml --print-config --rangs 4").err, "unknown option --rangs");
 }

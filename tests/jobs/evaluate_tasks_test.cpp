@@ -448,7 +448,7 @@ TEST(EvaluateTasks, AFolderOfAnotherEvaluationIsRefusedAndStaysAsItIs) {
   write_bytes(folder + "/results.json", "{}");
   const CommandResult unknown = ask(task + output);
   EXPECT_EQ(unknown.exit_code, 64) << unknown.all();
-  EXPECT_HAS(unknown.err, "results.json: does not say of what its results are");
+  EXPECT_HAS(unknown.err, "results.json: does not say which evaluation its results are of");
   write_bytes(folder + "/results.json", R"({"model": 7, "evaluation": {"model": "another"}})");
   EXPECT_HAS(ask(task + output).err, "results.json: has results of a model in some precision that would be replaced");
   const CommandResult replaced = ask(task + output + " --overwrite");

@@ -94,7 +94,7 @@ TEST(Generate, RefusesInOneMessage) {
   refused(generate(run + " 'Once upon'"),
           "two models, " + run + " and Once upon, expected one; the text is that of --prompt");
   refused(generate(run + " --prompt --x"),
-          "the value of --prompt is missing, found --x; if that is it: '--prompt=--x'");
+          "the value of --prompt is missing, found --x; if that is the value, write '--prompt=--x'");
   refused(generate(run + " --prompt a --prompt-file b"), "--prompt and --prompt-file; expected one of them");
   refused(generate(run + " --prompt-file missing"),
           "missing: cannot be read: No such file or directory; expected a prompt");

@@ -37,7 +37,8 @@ TEST_F(SubmitRecord, ALineThatWasBrokenOffIsLeftOut) {
   ASSERT_EQ(submit_run().exit_code, 0);
   const std::string whole = read_bytes(file("jobs.jsonl"));
   write_bytes(file("jobs.jsonl"), whole + whole.substr(0, 20));
-  const std::string warning = R"(jobs.jsonl:2: "{\"id\":\"101\",\"name\":\"" is a part of a line, and left out)";
+  const std::string warning =
+      R"(jobs.jsonl:2: "{\"id\":\"101\",\"name\":\"" is a line that was cut off, and is ignored)";
   const CommandResult looked = submit("status " + directory);
   EXPECT_EQ(looked.exit_code, 0) << looked.all();
   expect_in(warning, looked.err);

@@ -83,7 +83,7 @@ TEST(TokenizerRecord, DataOfAnotherTokenizerAreRefusedAtTheStart) {
   std::filesystem::remove(workplace() / "data/own.data.json");
   const TrainedRun unknown = train(2, four_steps + own);
   ASSERT_EQ(unknown.result.exit_code, 0) << unknown.result.all();
-  EXPECT_HAS(unknown.result.err, "own.bin: nothing beside it says which tokenizer made it");
+  EXPECT_HAS(unknown.result.err, "own.bin: no .data.json beside the files says which tokenizer made them");
   EXPECT_FALSE(unknown.metrics().back().contains("validation_bits_per_byte"));
 }
 

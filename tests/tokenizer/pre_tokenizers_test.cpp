@@ -55,7 +55,7 @@ Json split(const Json& pattern, const char* behavior = "Isolated", bool invert =
 TEST(PreTokenizers, WhatIsNotDoneIsNamed) {
   const auto error = [](const std::vector<Json>& steps) { return test::error_of([&] { with_steps(steps); }); };
   EXPECT_HAS(error({split({{"Regex", "\\h+"}}), bytes}),
-             R"(pattern.Regex is "\\h+"; expected a pattern that is done: \h at its byte 1)");
+             R"(pattern.Regex is "\\h+"; expected a pattern that Octet supports: \h at its byte 1)");
   EXPECT_HAS(error({split({{"Regex", "(?<=a+)b"}}), bytes}),
              "lookbehind assertion is not ");  // fixed in length: PCRE2's words differ
   EXPECT_HAS(error({split({{"Regex", "a"}}, "Removed"), bytes}), "invert is false; expected true with Removed");

@@ -230,7 +230,7 @@ TEST(Settings, WhatRoundsOtherwiseIsSaid) {
   EXPECT_EQ(said(now).find("not to the bit"), std::string::npos);
   now.cpu.gemm = cpu::GemmInputChoice::bf16;
   now.parallel.tp = 2;
-  EXPECT_NE(said(now).find("with other values of parallel.tp, cpu.gemm losses go on within rounding, not to the bit"),
+  EXPECT_NE(said(now).find("since parallel.tp, cpu.gemm changed, losses go on within rounding, not to the bit"),
             std::string::npos);
 }
 

@@ -91,7 +91,7 @@ TEST_F(TokenRanges, OfPartsThoseThatSayNothingAreScanned) {
     return testing::internal::GetCapturedStderr() + refused;
   };
   const std::string said = checked(100, 1000);
-  EXPECT_TRUE(has(said, "p-00002-of-00003.data.json: there is none of ")) << said;
+  EXPECT_TRUE(has(said, "p-00002-of-00003.data.json: is missing beside ")) << said;
   EXPECT_TRUE(has(said, "has token ids from 10 to 23; 1000 B scanned")) << said;
   EXPECT_TRUE(has(checked(100, 999), "has 1000 B, whose token ids are not looked at here"));
   EXPECT_TRUE(has(checked(23, 1000), "its largest token id is 23, at position 1507 of 3000"));

@@ -176,11 +176,13 @@ TEST(Validate, BlockwiseNeedsMultiplesOf128) {
   expect_parts(error_of([&] { validate(c); }), {"linear attention.wk", "n = 64 (outputs of model 5m a rank", "128"});
   c = allowed;
   c.float8.accumulate = Float8Accumulate::hopper_fast;
-  expect_parts(error_of([&] { validate(c); }), {"float8.accumulate = hopper_fast", "promotes every 128 products"});
+  expect_parts(error_of([&] { validate(c); }),
+               {"float8.accumulate = hopper_fast", "promotes its sums to fp32 every 128 products"});
   c.float8.accumulate = Float8Accumulate::hopper;
   validate(c);
   c.float8.fast_accumulate = FastAccumulate::all;
-  expect_parts(error_of([&] { validate(c); }), {"float8.fast_accumulate = all", "promotes every 128 products"});
+  expect_parts(error_of([&] { validate(c); }),
+               {"float8.fast_accumulate = all", "promotes its sums to fp32 every 128 products"});
   c.float8.recipe = "tensorwise";
   validate(c);
   c.float8.accumulate = Float8Accumulate::fp32;

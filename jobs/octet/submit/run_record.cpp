@@ -70,8 +70,9 @@ std::vector<JobRecord> recorded_jobs(const std::string& run_dir) {
   for (std::string line; std::getline(file, line);) {
     const std::string where = fmt::format("{}:{}", record_file(run_dir), ++number);
     if (!line.ends_with('}')) {
-      log::warning("{}: {} is a part of a line, and left out; `squeue --me` shows its job, if there is one", where,
-                   in_quotes(line));
+      log::warning(
+          "{}: {} is a line that was cut off, and is ignored; if its job was submitted, `squeue --me` shows it", where,
+          in_quotes(line));
       continue;
     }
     const auto json = parse_json(line, "submit", where, "a submission");

@@ -65,7 +65,7 @@ bool read_options(const std::vector<std::string>& arguments, TrainOptions& optio
       ("max-bad", po::value(&options.input.max_bad)->default_value(0),
        "records without a text that may be left out")  //
       ("max-document", po::value(&max_document)->default_value("64MiB"),
-       "a longer record, or a longer text without a place to cut it, is refused")                                   //
+       "limit of a record, and of a text without a place to cut it; a longer one is refused")                       //
       ("workers", po::value(&options.input.workers)->default_value(0), "threads that count; 0: one for each core")  //
       ("overwrite", po::bool_switch(&options.overwrite), "replace a file that exists");
   if (!parse_words(arguments, train_usage, described, "input", -1)) return false;

@@ -86,9 +86,9 @@ Arguments parse_arguments(const Schema& schema, const std::vector<std::string>& 
     } else {
       const std::string& value = option.value.at(0);
       if (word == "--" + name && value.starts_with("--")) {  // Boost would take the next option for the value
-        throw usage_error("config",
-                          "command line: the value of --{0} is missing, found {1}; if that is it: '--{0}={1}'", name,
-                          value);
+        throw usage_error(
+            "config", "command line: the value of --{0} is missing, found {1}; if that is the value, write '--{0}={1}'",
+            name, value);
       }
       out.overrides.emplace_back(name, value);
     }

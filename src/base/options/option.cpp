@@ -47,8 +47,8 @@ void Option::read_former(const YAML::Node& node, const Place& place, bool tells)
   if (value == former_values_.end()) throw wrong_value(place, node, expected);
   read(YAML::Node(value->second), place);
   if (tells && log::rank() == 0) {
-    log::warning("{}: {} = {} is the old name of {} = {}: please write that", place.origin(), former_name(), found,
-                 name(), value->second);
+    log::warning("{}: {} = {} is the old name of {} = {}; write the new name instead", place.origin(), former_name(),
+                 found, name(), value->second);
   }
 }
 

@@ -46,7 +46,7 @@ Error unknown_key(const Schema& schema, const std::string& section, const Place&
   const std::string best = nearest(known_as, candidates);
   if (best == known_as) {  // "train.steps: 5" at the top of the file
     return usage_error("config",
-                       "{}: {} (value {}) stands on one line, expected the key \"{}\" inside a section \"{}\"",
+                       "{}: {} (value {}) is written as one key, expected the key \"{}\" inside a section \"{}\"",
                        place.origin(), known_as, describe(value), known_as.substr(known_as.find('.') + 1),
                        known_as.substr(0, known_as.find('.')));
   }

@@ -96,7 +96,8 @@ class Linter {
       if (v.review.empty() || found == environment_.end() || found->second != v.value) continue;
       if (!in_range(parse_version(nccl_), v.review, "")) continue;
       add(v.name, FindingState::warning, "",
-          fmt::format("set for NCCL before {}, since {}: measure without it", v.review, v.reason));
+          fmt::format("set for NCCL before {}, because {}; this release may not need it any more: measure without it",
+                      v.review, v.reason));
     }
   }
   void take(Findings findings) { std::ranges::move(findings, std::back_inserter(out_)); }
@@ -147,7 +148,7 @@ class Linter {
                  "no release of NCCL from 2.18 to 2.30 reads it" + hint);
     }
     add(name, FindingState::warning, "",
-        fmt::format("not among the variables of {} that this list has{}", name_of(reader), hint));
+        fmt::format("not in Octet's list of the variables of {}{}", name_of(reader), hint));
   }
 
   /// Adds a finding and says no where nothing reads the variable here.

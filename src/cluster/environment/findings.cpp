@@ -83,7 +83,8 @@ std::vector<std::string> environment_findings(const ClusterProfile& p, const std
     const auto own = std::ranges::find(p.environment.variables, v.name, &EnvironmentValue::name);
     if (own == p.environment.variables.end() || own->unset || own->value != v.value) continue;
     out.push_back(
-        fmt::format("environment.variables: {} = {} is what is generated anyway; it can go", v.name, v.value));
+        fmt::format("environment.variables: {} = {} is the value that is generated anyway; the entry can be removed",
+                    v.name, v.value));
   }
   if (p.fabric == Fabric::roce) {
     const std::string problem = traffic_class_problem(p.nics.traffic_class);

@@ -26,8 +26,9 @@ Finding nccl_finding(const Variable& v, const std::string& value, std::string_vi
   const DeviceList list = parse_devices(value);
   if (v.kind == ValueKind::devices && present.empty()) {
     // A machine from which jobs are submitted need not have any, and where the nodes should, hca.count says so.
-    return {v.name, FindingState::absent, "", "",
-            fmt::format("{}: whether the nodes have these, only they can say", stock(what, present))};
+    return {
+        v.name, FindingState::absent, "", "",
+        fmt::format("{}; whether the nodes have these devices can only be checked on a node", stock(what, present))};
   }
   if (std::ranges::none_of(present, [&](const std::string& name) { return takes(list, name); })) {
     return {v.name, FindingState::bad, "", "", fmt::format("leaves NCCL without one: {}", stock(what, present))};

@@ -14,7 +14,7 @@ SplitStep of_pattern(const JsonReader& place, const TranslatedPattern& pattern, 
   std::string refused = pattern.refused;
   SplitStep step{.kind = kind};
   if (refused.empty()) step.pattern = CompiledPattern::compile(pattern.pcre2, refused);
-  if (!refused.empty()) throw place.refuse(fmt::format("a pattern that is done: {}", refused));
+  if (!refused.empty()) throw place.refuse(fmt::format("a pattern that Octet supports: {}", refused));
   return step;
 }
 

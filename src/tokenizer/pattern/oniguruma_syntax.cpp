@@ -68,8 +68,9 @@ class Translator {
         break;
       }
       if (open == "(?:" && in_.at("?"))
-        in_.refuse("(" + in_.rest(3),
-                   "of groups (...), (?:...), (?i:...), (?>...) and those that look ahead or behind are done");
+        in_.refuse(
+            "(" + in_.rest(3),
+            "the only groups supported are (...), (?:...), (?i:...), (?>...) and those that look ahead or behind");
     }
     out_ += open;
     alternatives(inner, depth + 1);
@@ -89,7 +90,7 @@ class Translator {
 
   /// Oniguruma takes one character for two where Unicode's case folding does, such as U+00DF for ss.
   void refuse_folding(std::uint32_t c) {
-    if (c >= 0x80) in_.refuse("(?i:", "of ASCII alone that is done");
+    if (c >= 0x80) in_.refuse("(?i:", "it is supported for ASCII alone");
     const auto lower = [](std::uint32_t letter) { return static_cast<char>(letter | 0x20); };
     const char pair[] = {lower(letter_), lower(c)};
     for (const char* folded : {"ss", "ff", "fi", "fl", "st"}) {
@@ -105,7 +106,7 @@ class Translator {
       return write(fmt::format("\\{}", *place));
     }
     if (const auto set = in_.escaped_set()) {
-      if (folds && !set->is_space) in_.refuse("(?i:", "\\p{} and \\d within it are not done");
+      if (folds && !set->is_space) in_.refuse("(?i:", "\\p{} and \\d within it are not supported");
       return other(set->negated ? "[^" + set->members + "]" : "[" + set->members + "]");
     }
     literal(in_.escaped_character(), folds);
@@ -114,19 +115,19 @@ class Translator {
   /// A class, behind its [.
   void one_class(bool folds) {
     const bool negated = in_.take("^");
-    if (negated && folds) in_.refuse("[^", "within (?i:...) it is not done");
+    if (negated && folds) in_.refuse("[^", "it is not supported within (?i:...)");
     const std::string members = class_members(folds, 0);
     other((negated ? "[^" : "[") + members + "]");
   }
 
   std::string class_members(bool folds, int depth) {
     if (depth > deepest) in_.refuse("[", "classes are nested too deep");
-    if (in_.at("]")) in_.refuse("[]", "a class that begins with ] or is empty is not done");
+    if (in_.at("]")) in_.refuse("[]", "a class that begins with ] or is empty is not supported");
     std::string members;
     for (bool first = true; !in_.take("]"); first = false) {
       if (in_.at_end()) in_.refuse("[", "it is not closed");
-      if (in_.at("&&")) in_.refuse("&&", "what two classes share is not done");
-      if (in_.at("[:") || in_.at("[^")) in_.refuse(in_.rest(2), "within a class it is not done");
+      if (in_.at("&&")) in_.refuse("&&", "the intersection of classes is not supported");
+      if (in_.at("[:") || in_.at("[^")) in_.refuse(in_.rest(2), "it is not supported within a class");
       if (in_.take("[")) {
         members += class_members(folds, depth + 1);  // both together
       } else if (!set_in_class(folds, members)) {
@@ -144,8 +145,8 @@ class Translator {
       in_.go_back(begin);
       return false;
     }
-    if (folds && !set->is_space) in_.refuse("(?i:", "\\p{} and \\d within it are not done");
-    if (set->negated && set->opposite.empty()) in_.refuse(in_.since(begin), "within a class it is not done");
+    if (folds && !set->is_space) in_.refuse("(?i:", "\\p{} and \\d within it are not supported");
+    if (set->negated && set->opposite.empty()) in_.refuse(in_.since(begin), "it is not supported within a class");
     members += set->negated ? set->opposite : set->members;
     if (in_.at("-") && !in_.at("-]")) in_.refuse_next("it stands behind what is no character");
     return true;
@@ -166,7 +167,7 @@ class Translator {
   std::uint32_t class_character(bool folds) {
     if (in_.at_end() || in_.at("[")) in_.refuse("[", "it is not closed");
     const std::uint32_t c = in_.take("\\") ? in_.escaped_character() : in_.character();
-    if (folds && c >= 0x80) in_.refuse("(?i:", "of ASCII alone that is done");
+    if (folds && c >= 0x80) in_.refuse("(?i:", "it is supported for ASCII alone");
     return c;
   }
 
@@ -183,7 +184,7 @@ class Translator {
       return;
     }
     if (last_ == Last::place) in_.refuse(times, "it stands behind what takes no character");
-    if (last_ == Last::folded_letter) in_.refuse(times, "within (?i:...) s and f are not repeated");
+    if (last_ == Last::folded_letter) in_.refuse(times, "repeating s or f is not supported within (?i:...)");
     out_ += times;
     if (in_.at("?")) {
       if (interval && times.find(',') == std::string::npos) in_.refuse(times + "?", "libraries read it in two ways");

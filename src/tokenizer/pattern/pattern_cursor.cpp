@@ -54,7 +54,7 @@ std::optional<std::string> PatternCursor::interval(int most) {
     go_back(begin);
     return std::nullopt;
   }
-  if (std::max(least, largest) > most) refuse(since(begin), fmt::format("at most {} is done", most));
+  if (std::max(least, largest) > most) refuse(since(begin), fmt::format("at most {} is supported", most));
   if (!comma) return fmt::format("{{{}}}", least);
   if (largest < 0) return fmt::format("{{{},}}", least);
   if (largest < least) refuse(since(begin), "the least comes first");
@@ -82,9 +82,9 @@ PatternCursor::Set PatternCursor::property(bool negated) {
   const std::string_view name = pattern_.substr(place_, close == std::string_view::npos ? close : close - place_);
   const WrittenProperty found = written_property(name);
   if (close == std::string_view::npos || found.members.empty()) {
-    refuse(
-        "\\p{" + std::string(name),
-        "of properties the categories of Unicode by their short names (without Mn, C, Cn) and some scripts are done");
+    refuse("\\p{" + std::string(name),
+           "the only properties supported are the categories of Unicode by their short names (without Mn, C, Cn) and "
+           "some scripts");
   }
   place_ = close + 1;
   Set out{.members = found.members, .negated = negated};
@@ -131,7 +131,8 @@ std::uint32_t PatternCursor::escaped_character() {
   }
   const auto c = static_cast<unsigned char>(peek());
   const bool word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  if (word) refuse("\\" + rest(1), "of such letters p, P, s, S, d, D, t, n, r, f, v, a, e, x, u, A, z, Z are done");
+  if (word)
+    refuse("\\" + rest(1), "the only letters supported here are p, P, s, S, d, D, t, n, r, f, v, a, e, x, u, A, z, Z");
   return character();
 }
 

@@ -89,8 +89,8 @@ void refuse_what_is_not_done(const SentencePieceFacts& facts, const std::string&
   }
   if (options.control_tokens) {
     throw usage_error("tokenizer",
-                      "{}: control tokens in the text are not done for a SentencePiece model, whose library takes them "
-                      "for plain text; expected no --control-tokens",
+                      "{}: control tokens in the text are not supported for a SentencePiece model, whose library takes "
+                      "them for plain text; expected no --control-tokens",
                       file);
   }
 }

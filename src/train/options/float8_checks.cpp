@@ -76,7 +76,9 @@ void check_fast_accumulate(const RunConfig& c, const Recipe& recipe, const Origi
   if (fast == FastAccumulate::forward) return;
   if (!recipe.may_sum_fast()) {
     throw refuse(at, "float8.fast_accumulate", fast,
-                 "recipe {} promotes every 128 products to fp32, to scale them; expected forward", c.float8.recipe);
+                 "recipe {} promotes its sums to fp32 every 128 products, to apply the scales, so fast accumulation is "
+                 "not possible; expected forward",
+                 c.float8.recipe);
   }
   if (c.device == DeviceType::cuda || c.float8.accumulate == Float8Accumulate::hopper) return;
   throw refuse(at, "float8.fast_accumulate", fast,
@@ -95,7 +97,8 @@ void check_float8(const RunConfig& c, const Origins& at) {
   }
   if (c.float8.accumulate == Float8Accumulate::hopper_fast && !recipe->may_sum_fast()) {
     throw refuse(at, "float8.accumulate", c.float8.accumulate,
-                 "recipe {} promotes every 128 products to fp32, to scale them; expected fp32, hopper or hopper_slow",
+                 "recipe {} promotes its sums to fp32 every 128 products, to apply the scales, so fast accumulation is "
+                 "not possible; expected fp32, hopper or hopper_slow",
                  c.float8.recipe);
   }
   check_fast_accumulate(c, *recipe, at);

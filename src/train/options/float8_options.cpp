@@ -23,9 +23,10 @@ void declare_float8(Schema& schema, Float8Config& c) {
           "auto: true for the recipes that allow it, those of one scale a tensor, else false.");
   schema.add_choice("keep_transposed_weights", c.keep_transposed_weights)
       .help(
-          "On a GPU, whose 8-bit GEMMs of backward read weights transposed: keep the transposed copies, a byte a "
-          "weight, from the first micro-batch to the optimizer step, in place of making them in every one. For recipes "
-          "of one scale a tensor, and weights that stay gathered after forward. auto: where the memory plan has room.");
+          "On a GPU the 8-bit GEMMs of the backward pass read weights transposed. true: the transposed copies, one "
+          "byte a weight, are kept from the first micro-batch to the optimizer step. false: they are made again in "
+          "every micro-batch. Only for recipes of one scale a tensor, and for weights that stay gathered after forward "
+          "(zero 1 or 2). auto: true if the memory plan has room.");
   schema.add_choice("round_scales_to_power_of_two", c.round_scales_to_power_of_two)
       .help(
           "Round scales down to a power of two, so that multiplying by them rounds nothing. auto: true for the rowwise "

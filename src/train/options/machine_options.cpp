@@ -36,8 +36,8 @@ void declare_checkpoint(Schema& schema, CheckpointConfig& c) {
       .above(0)
       .at_most(1e12)
       .help(
-          "Mean time between stops that nobody asked for, of one GPU (or rank): the whole run's times its ranks; for "
-          "interval auto.");
+          "For interval auto: mean time between unplanned stops of one GPU (or rank), which is the whole run's mean "
+          "time between unplanned stops multiplied by its number of ranks.");
   schema.add("test_write", c.test_write)
       .help(
           "Save after the first step of every start as well, to prove that the storage works; when that fails the run "
@@ -45,12 +45,12 @@ void declare_checkpoint(Schema& schema, CheckpointConfig& c) {
   schema.add("writers_per_node", c.writers_per_node)
       .unit("ranks")
       .help(
-          "all: every rank writes a file. A number: so many ranks of each node, each for its neighbours too, whose "
-          "pieces lie in memory that the node shares; fewer and larger files.");
+          "all: every rank writes a file. A number: so many ranks of each node write, each also for its neighbours, "
+          "which copy their pieces into memory that the ranks of the node share. That makes fewer and larger files.");
   schema.add("allow_changes", c.allow_changes)
       .help(
-          "Options, such as optimizer.lr, with other values of which the run may go on, although they decide its "
-          "result: " +
+          "Options, such as optimizer.lr, that may have other values than in the checkpoint from which the run goes "
+          "on, although they decide its result. Possible are " +
           allowed_changes_text() + ".");
 }
 
@@ -81,12 +81,14 @@ void declare_machine(Schema& schema, RunConfig& c) {
   schema.add("threads", c.cpu.threads)
       .unit("threads")
       .between(0, 4096)
-      .help("OpenMP threads a rank. 0: OMP_NUM_THREADS, else the cores of the node over its ranks.");
+      .help(
+          "OpenMP threads of each rank. 0: OMP_NUM_THREADS if it is set, else the cores of the node divided by its "
+          "ranks.");
   schema.add_choice("bind", c.cpu.bind)
       .help(
-          "auto: each rank keeps to cores near its GPU, which the ranks of a node share fairly, of those that the job "
-          "has there; on CPUs in a Slurm job alone. bindings.txt of the run's folder says which. off: wherever the "
-          "launcher lets it.");
+          "auto: each rank binds itself to cores near its GPU; the ranks of a node divide fairly the cores that the "
+          "job has there. On device cpu ranks are bound only within a Slurm job. bindings.txt in the run's folder says "
+          "which rank has which cores. off: ranks run where the launcher lets them.");
 }
 
 void declare_cuda(Schema& schema, RunConfig& config) {
@@ -105,18 +107,20 @@ void declare_cuda(Schema& schema, RunConfig& config) {
           "cuda.deterministic.");
   schema.add("gemm_plans", c.gemm_plans)
       .help(
-          "File of choices in place of the run's own: read and used again; where GEMMs are timed, new ones are added. "
-          "Empty: none.");
+          "A file of chosen GEMM algorithms that takes the place of gemm-plans in the run's folder: the choices in it "
+          "are used, and where GEMMs are timed the new choices are added to it. Empty: the run's own gemm-plans.");
   schema.add_choice("attention", c.attention)
       .help(
-          "The same of cuDNN's attention, forward and backward, of rows that are one document: its first proposals, or "
-          "the fastest of them, kept in attention-plans in the run's folder. auto counts with the trials of each pass "
-          "a second in which cuDNN builds plans, as the FLOPs of the bf16 peak of the GPU's data sheet.");
+          "How the plans of cuDNN's attention are chosen, forward and backward, for rows that are one document: its "
+          "first proposals; or the fastest of its proposals, timed before the first step and kept in attention-plans "
+          "in the run's folder. auto decides as cuda.gemm does, but adds to the cost of the trials one second for each "
+          "pass, in which cuDNN builds plans, counted in FLOPs at the bf16 peak of the GPU's data sheet.");
   schema.add_choice("document_attention", c.document_attention)
       .help(
-          "With data.document_mask, what computes attention of rows that hold several documents: cuDNN, for up to 1024 "
-          "documents a micro-batch and not with cuda.deterministic, where Octet's own kernels take its place; or those "
-          "alone, which do not use the tensor cores: many times slower, with the same bits in every run.");
+          "With data.document_mask: what computes attention in rows that hold several documents. cudnn: cuDNN, for up "
+          "to 1024 documents a micro-batch; Octet's own kernels for more, with cuda.deterministic, and where cuDNN has "
+          "no plan. own: always Octet's own kernels, which give the same bits in every run but do not use the tensor "
+          "cores, and are many times slower.");
   schema.add_choice("graphs", config.graphs)
       .help(
           "Whether forward and backward of a micro-batch are given to the GPU as one CUDA graph where they repeat: the "

@@ -92,14 +92,18 @@ void declare_model_options(Schema& schema, ModelConfig& m) {
       .help("Low frequencies are divided by it (8 in Llama 3.1, 32 in 3.2). Only with rope_scaling llama3.");
   schema.add("rope_low_freq_factor", m.rope_scaling.low_freq_factor)
       .above(0)
-      .help("Frequencies with fewer turns than this in rope_original_positions are low. Only with llama3.");
+      .help(
+          "Frequencies that make fewer turns than this in rope_original_positions positions are low, and divided by "
+          "rope_factor. Only with rope_scaling llama3.");
   schema.add("rope_high_freq_factor", m.rope_scaling.high_freq_factor)
       .above(0)
-      .help("Those with more turns than this stay; above rope_low_freq_factor. Only with llama3.");
+      .help(
+          "Frequencies that make more turns than this stay as they are; those between the two limits are interpolated. "
+          "Must be above rope_low_freq_factor. Only with rope_scaling llama3.");
   schema.add("rope_original_positions", m.rope_scaling.original_positions)
       .unit("tokens")
       .at_least(1)
-      .help("Context that the model was trained with before. Only with llama3.");
+      .help("Context length for which the model was trained before the scaling. Only with rope_scaling llama3.");
   schema.add("norm_eps", m.norm_eps).above(0).help("Added to the mean square in RMSNorm.");
   schema.add("tied_embedding", m.tied_embedding).help("The output head uses the embedding's weights.");
   schema.add("max_positions", m.max_positions)

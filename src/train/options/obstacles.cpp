@@ -10,20 +10,23 @@ namespace octet {
 
 std::string obstacle_to_graphs(const RunConfig& c, std::int64_t shards, std::int64_t tp) {
   const auto exchanges = [](std::string_view what) {
-    return fmt::format("{}, ranks exchange within the pass of a micro-batch, which is not captured", what);
+    return fmt::format(
+        "{}, ranks exchange data within the pass of a micro-batch, and such a pass cannot be one CUDA graph", what);
   };
   if (shards > 1) return exchanges(fmt::format("with parallel.dp_shard = {}", shards));
   if (c.parallel.pp > 1) return exchanges(fmt::format("with parallel.pp = {}", c.parallel.pp));
   if (tp > 1) return exchanges(fmt::format("with parallel.tp = {}", tp));
   if (c.parallel.one_rank_exchange) return exchanges("with parallel.one_rank_exchange");
   const auto takes_memory = [](std::string_view what) {
-    return fmt::format("with {}, the pass of a micro-batch takes memory, which is not captured", what);
+    return fmt::format("with {}, the pass of a micro-batch allocates memory, and such a pass cannot be one CUDA graph",
+                       what);
   };
   if (c.parallel.zero == Zero::three) return takes_memory("parallel.zero = 3");
   const bool casts_first = c.precision == Precision::float8 && float8_recipe(c.float8)->casts_first();
   if (casts_first && c.float8.all_gather == AutoBool::no) return takes_memory("float8.all_gather = false");
   if (c.optimizer.beside_forward == AutoBool::yes) {
-    return "with optimizer.beside_forward = true, the pass of a micro-batch waits for updates, which is not captured";
+    return "with optimizer.beside_forward = true, the pass of a micro-batch waits for updates, and such a pass cannot "
+           "be one CUDA graph";
   }
   return {};
 }

@@ -69,8 +69,9 @@ void check_gradient_wire(const RunConfig& c, const ParallelConfig& p, int micro_
   if (p.gradient_wire == GradientForm::fp32 || p.dp_shard > 1 || p.one_rank_exchange) return;
   const auto refused = [&](const std::string& why, const std::string& instead) {
     return refuse(at, "parallel.gradient_wire", p.gradient_wire,
-                  "with parallel.dp_shard = 1 gradients are what their GEMMs leave, and {}; expected fp32, or {}", why,
-                  instead);
+                  "with parallel.dp_shard = 1 no gradients travel, and bf16 would keep them as their GEMMs leave them, "
+                  "but {}; expected fp32, or {}",
+                  why, instead);
   };
   if (c.precision == Precision::fp32) throw refused("those of precision fp32 leave fp32", "precision bf16 or float8");
   if (p.dp_replicate > 1) throw refused("sums over replicas are of fp32", "parallel.dp_shard above 1");

@@ -24,10 +24,10 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
           "memory that tp does not divide. false: gather them again in backward.");
   schema.add("async_tp", c.async_tp)
       .help(
-          "Asynchronous tensor parallelism: each rank's part of a gathered input and of a sum travels by itself, "
-          "beside the GEMMs of the other parts, of the blocks' linears. The same numbers where a GEMM of some rows "
-          "gives the bits of one of all, as on the CPU. Not with float8 recipes that gather in bf16 (rowwise, "
-          "rowwise_with_gw_hp, blockwise); float8 needs parts of 16 tokens.");
+          "Asynchronous tensor parallelism: in the blocks' linears each rank's part of a gathered input, or of a sum, "
+          "travels by itself, while the GEMMs of the other parts compute. The bits are the same if a GEMM of some rows "
+          "gives the same bits as a GEMM of all rows, as in float8 on the CPU. Not with the float8 recipes that gather "
+          "in bf16 (rowwise, rowwise_with_gw_hp, blockwise). In float8 each part must have a multiple of 16 tokens.");
   schema.add("cp", c.cp).unit("ranks").between(1, most_ranks).help("Context parallelism. Not available yet: 1.");
   schema.add("pp", c.pp)
       .unit("ranks")
@@ -55,9 +55,9 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
           "2 and 3 have the same bits, 1 sums micro-batches in another order.");
   schema.add_choice("whole_gradients", c.whole_gradients)
       .help(
-          "What zero 1 keeps the gradients of a step's earlier micro-batches in. bf16: half the memory, for one "
-          "rounding of their sum after each micro-batch; the last one is added in fp32. Needs several micro-batches a "
-          "step.");
+          "Type in which zero 1 keeps the sum of the gradients of the earlier micro-batches of a step; the last "
+          "micro-batch is added in fp32. bf16: half the memory, but the sum is rounded after each of the earlier ones. "
+          "Needs parallel.zero 1, dp_shard above 1 and several micro-batches a step.");
   schema.add_choice("overlap", c.overlap)
       .help(
           "Gather the next block's weights and reduce the last one's gradients on streams of their own while the model "
@@ -65,10 +65,11 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
           "whose calls are done when they return, takes the memory and gains nothing.");
   schema.add_choice("gradient_wire", c.gradient_wire)
       .help(
-          "Form in which gradients travel between the ranks of dp_shard; they are summed in fp32 either way. bf16: "
-          "half the bytes, for one rounding of each rank's gradients, which the GEMMs of the blocks' linears do "
-          "themselves. With one shard nothing travels, and those gradients stay in bf16 for the optimizer: it needs "
-          "one micro-batch a step, and no replicas, pipeline or precision fp32. Sums over replicas and tp stay fp32.");
+          "Type in which gradients travel between the ranks of dp_shard; they are summed in fp32 either way. bf16: "
+          "half the bytes, and each rank's gradients are rounded once, in the blocks' linears by the GEMMs that make "
+          "them. With dp_shard 1 nothing travels: bf16 then keeps the gradients of the blocks' linears in bf16 for the "
+          "optimizer, and needs one micro-batch a step, no replicas, no pipeline and a precision other than fp32. Sums "
+          "over replicas and tp stay in fp32.");
   schema.add("one_rank_exchange", c.one_rank_exchange)
       .help(
           "For measurements: a shard group of one rank gathers and reduces as a larger one does, through NCCL on a "
@@ -78,10 +79,10 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
       .unit("steps")
       .between(0, most_steps)
       .help(
-          "Steps between comparisons of the fp32 master weights that ranks have in common: replicas all of theirs, a "
-          "tp group what it does not cut, the ends of a pipeline a tied embedding. They are compared before each "
-          "checkpoint too. Those that differ end the run. 0: never, but for a tied embedding in a pipeline, before "
-          "each checkpoint.");
+          "Steps between comparisons of the fp32 master weights that several ranks hold: all weights between replicas, "
+          "within a tp group the weights that tp does not cut, and a tied embedding between the first and the last "
+          "stage of a pipeline. They are compared before each checkpoint too. A difference ends the run with exit code "
+          "76. 0: never, except a tied embedding in a pipeline, before each checkpoint.");
 }
 
 void declare_nccl(Schema& schema, NcclSettings& c) {
@@ -90,11 +91,12 @@ void declare_nccl(Schema& schema, NcclSettings& c) {
     schema.add(name + "_min_ctas", g.min_ctas)
         .unit("thread blocks")
         .between(0, most_ctas)
-        .help("Of the GPU, that a collective of " + name + " takes at least. 0: NCCL's choice.");
+        .help("Fewest thread blocks of the GPU that a collective of " + name + " takes. 0: NCCL's choice.");
     schema.add(name + "_max_ctas", g.max_ctas)
         .unit("thread blocks")
         .between(0, most_ctas)
-        .help("The same at most: fewer leave more of the GPU to what is computed beside it. 0: NCCL's choice.");
+        .help("Most thread blocks of the GPU that a collective of " + name +
+              " takes: fewer leave more of it to what is computed beside the collective. 0: NCCL's choice.");
     const char* policies =
         name == "dp_shard"
             ? "efficiency takes fewer where NVLink SHARP serves registered buffers, in one node or with SHARP across "
@@ -118,9 +120,10 @@ void declare_nccl(Schema& schema, NcclSettings& c) {
       .unit("thread blocks")
       .between(0, most_ctas)
       .help(
-          "Of the GPU, a power of two, that a message between the stages of a pipeline takes at most. Its receiver has "
-          "them from the pass before until it has come, so that within a node fewer leave more of the GPU to that "
-          "pass. 0: NCCL's choice, up to 32 within a node and 2 or 4 across nodes.");
+          "Most thread blocks of the GPU, a power of two, that a message between two stages of a pipeline takes. The "
+          "receiver takes its blocks one pass early and holds them until the message has come: within a node, fewer "
+          "blocks leave more of the GPU to that pass. 0: NCCL's choice, up to 32 within a node and 2 or 4 across "
+          "nodes.");
   schema.add("tuning_file", c.tuning_file)
       .help(
           "The cluster's tuning file, as octet tune fit writes it. Loads libnccl-tuner-octet.so into NCCL, which "

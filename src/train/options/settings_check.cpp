@@ -200,16 +200,19 @@ void log_changes(const std::vector<SettingChange>& changes, const std::vector<st
     texts.push_back(fmt::format("{} {} -> {}", c.key, c.then, c.now));
     if (!c.same_bits) rounding.push_back(c.key);
     if (c.decides && log::rank() == 0) {
-      log::warning("checkpoint.allow_changes: {} = {} there, {} now: another training from here on", c.key, c.then,
-                   c.now);
+      log::warning(
+          "checkpoint.allow_changes: {} = {} there, {} now: from here on the results differ from those of the run "
+          "without this change",
+          c.key, c.then, c.now);
     }
   }
-  if (!texts.empty()) log::info("other settings than in {}: {}", directory, joined(texts));
+  if (!texts.empty()) log::info("settings that differ from those in {}: {}", directory, joined(texts));
   if (!rounding.empty()) {
-    log::info("with other values of {} losses go on within rounding, not to the bit", joined(rounding));
+    log::info("since {} changed, losses go on within rounding, not to the bit", joined(rounding));
   }
   if (!unknown.empty() && log::rank() == 0) {
-    log::warning("{}: settings that this version does not know: {}", directory, joined(unknown));
+    log::warning("{}: these settings are not known to this version of Octet and are ignored: {}", directory,
+                 joined(unknown));
   }
 }
 

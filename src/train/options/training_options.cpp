@@ -42,11 +42,13 @@ void declare_train(Schema& schema, TrainConfig& c) {
       .unit("steps")
       .between(0, most_steps)
       .help(
-          "Steps between comparisons of how long each rank waits in collectives: who hardly waits while the others do "
-          "holds them up, and is named with its node. 0: never.");
+          "Steps between comparisons of how long each rank waits in collectives. A rank that hardly waits while the "
+          "others do is the one that they wait for: the log names it with its node. 0: never.");
   schema.add("slow_rank_factor", c.slow_rank_factor)
       .above(1)
-      .help("By how much a rank must make the steps longer to be named.");
+      .help(
+          "A rank is named if it makes the steps at least so many times as long as they would be if it were as fast as "
+          "the others.");
   schema.add("health_seconds", c.health_seconds)
       .unit("seconds")
       .between(0, 86400)
@@ -60,8 +62,9 @@ void declare_train(Schema& schema, TrainConfig& c) {
   schema.add("max_wall_time", c.max_wall_time)
       .unit("minutes, or H:MM:SS")
       .help(
-          "Time since the program began in which the run should have ended: it stops after the last step that leaves "
-          "room for another one of the longest kind and a checkpoint, saves and ends with exit code 75. 0: none.");
+          "Time that the run may take, counted from the start of the program. The run stops while there is still time "
+          "for one more step, as long as the longest so far, and for a checkpoint; then it saves and ends with exit "
+          "code 75. 0: no limit.");
 }
 
 void declare_data(Schema& schema, DataConfig& c) {
@@ -72,7 +75,9 @@ void declare_data(Schema& schema, DataConfig& c) {
                               item.add("path", source.path).required().help("PATH of PATH.bin and PATH.idx.");
                               item.add("weight", source.weight)
                                   .at_least(0)
-                                  .help("Share in the mixture. 0: nothing is read before a change gives it one.");
+                                  .help(
+                                      "Share in the mixture. 0: the source is not read until data.changes gives it a "
+                                      "weight.");
                             })
       .required()
       .help(
@@ -83,14 +88,18 @@ void declare_data(Schema& schema, DataConfig& c) {
       .add_list<WeightChange>(
           "changes", c.changes,
           [](Schema& item, WeightChange& change) {
-            item.add("step", change.step).between(2, most_steps).required().help("The first step with them.");
+            item.add("step", change.step)
+                .between(2, most_steps)
+                .required()
+                .help("The first step that has these weights.");
             item.add("weights", change.weights)
                 .required()
                 .help("Shares in the mixture, in the order of data.train. 0: nothing is read of that source.");
           })
       .help(
-          "Other weights from a step on: [{step: 9000, weights: [1, 4]}, ...], by rising step. A source goes on where "
-          "it stood. What is to come can be changed in a run that goes on, with checkpoint.allow_changes "
+          "Weights that replace those of data.train from a step on, by rising step: [{step: 9000, weights: [1, 4]}, "
+          "...]. Each source goes on from the sample that it had come to. When a run goes on from a checkpoint, the "
+          "changes at steps that are still to come may differ from those before, with checkpoint.allow_changes "
           "data.changes.");
   schema.add("validation_fraction", c.validation_fraction)
       .at_least(0)
@@ -98,18 +107,19 @@ void declare_data(Schema& schema, DataConfig& c) {
       .help("Part of the samples of each source that is set apart for validation.");
   schema.add("document_mask", c.document_mask)
       .help(
-          "Keep attention within documents, as the index of the token files has them, and count positions from each "
-          "one's beginning; work on what is masked is skipped. A sample that begins inside a document begins one "
-          "there.");
+          "Each token attends to its own document alone, and positions count from the document's beginning; the index "
+          "of the token files says where documents end. Attention that is masked is not computed. If a sample begins "
+          "inside a document, the rest of that document counts as a document of its own.");
   schema.add("loss_on_first", c.loss_on_first)
       .help(
-          "With document_mask: whether the first token of a document counts as a target, which what stands before it "
-          "in the sample cannot know.");
+          "With document_mask: whether the first token of a document counts as a target. The tokens before it in the "
+          "sample are of another document and do not help to predict it.");
   schema.add("max_passes", c.max_passes)
       .above(0)
       .help(
-          "Passes over the training samples of a source. A run whose steps ask for more is warned at submit and at its "
-          "start, with the tokens that are there and those that are asked for.");
+          "The most passes over the training samples of a source without a warning. If the steps of a run ask for "
+          "more, octet submit and the start of the run warn, with the tokens that the source has and those that are "
+          "asked for; the run goes on.");
 }
 
 void declare_optimizer(Schema& schema, OptimizerConfig& c) {
@@ -128,27 +138,24 @@ void declare_optimizer(Schema& schema, OptimizerConfig& c) {
       .help("Parameters without weight decay, by any part of their names. Empty: all decay, as in torchtitan.");
   schema.add_choice("beside_forward", c.beside_forward)
       .help(
-          "Update the weights beside the forward pass of the next step, unit by unit in its order, on part of the GPU. "
-          "Not where the ranks that share a weight exchange its scale after the update (float8.recipe tensorwise, "
-          "several "
-          "shards or tp). auto: true on cuda, but there and where passes are graphs (cuda.graphs); true leaves graphs "
-          "out. No number changes, but on a GPU by beside_gemms free. false by default: it saves little where the GPU "
-          "is at its power limit.");
+          "Update the weights during the forward pass of the next step, unit by unit in the order of that pass, on "
+          "part of the GPU. Not possible if the ranks that share a weight exchange its scale after the update "
+          "(float8.recipe tensorwise with several shards or tp). true: on, and no CUDA graphs are made. auto: on with "
+          "device cuda, unless it is not possible or passes run as CUDA graphs (cuda.graphs). The bits are the same, "
+          "except on a GPU where beside_gemms is, or auto takes, free. The default is false, since it saves little "
+          "where the GPU is at its power limit.");
   schema.add("beside_multiprocessors", c.beside_multiprocessors)
       .between(0, 1024)
       .help(
-          "With beside_forward: multiprocessors of the GPU that the update takes whole while others compute the "
-          "forward "
-          "pass, in pairs. 0: 16 of 132, and as many in proportion of others.");
+          "With beside_forward: multiprocessors of the GPU, in pairs, that the update takes whole while the others "
+          "compute the forward pass. 0: 16 of an H100's 132, and the same share of another GPU's.");
   schema.add_choice("beside_gemms", c.beside_gemms)
       .help(
-          "With beside_forward: which multiprocessors of the GPU the GEMMs beside the update are chosen for, those "
-          "that "
-          "it leaves free, or all. One that is chosen for all may need a second round of blocks where some are taken, "
-          "up "
-          "to twice its time; one that is chosen for others may round otherwise. auto: free where beside_forward is "
-          "true "
-          "and a rank updates whole weights (one shard), else all: the update of several shards is short.");
+          "With beside_forward: for which multiprocessors the GEMMs that run beside the update are chosen. free: those "
+          "that the update leaves. all: all of the GPU, as without an update; such a GEMM may need a second round of "
+          "blocks while the update takes some multiprocessors, and up to twice its time. GEMMs chosen for fewer "
+          "multiprocessors may round otherwise. auto: free if beside_forward is true and a rank updates whole weights "
+          "(one shard), else all, since the update of several shards is short.");
 }
 
 void declare_schedule(Schema& schema, ScheduleConfig& c) {
@@ -167,10 +174,12 @@ void declare_schedule(Schema& schema, ScheduleConfig& c) {
           "0 for constant.");
   schema.add_choice("extend", c.extend)
       .help(
-          "Of a run that goes on with more train.steps, where a step that is done has a learning rate which depends on "
-          "their number (a cosine, wsd once its decay has begun): what follows the old end of the schedule. constant: "
-          "the last learning rate. rewarm: from it a warm-up to the peak and the kind's decay, over the added steps. "
-          "Checkpoints keep what was added. A schedule that can be longer without that just is.");
+          "What follows the old end of the schedule when a run goes on with more train.steps, if a step that is done "
+          "has a learning rate that depends on train.steps (a cosine past its warm-up, wsd once its decay has begun). "
+          "refuse: the run does not start. constant: the last learning rate is held. rewarm: a warm-up from the last "
+          "learning rate to the peak and then the kind's decay, over the added steps. Checkpoints record the "
+          "extension. If no step that is done depends on train.steps, the schedule is simply longer, without this "
+          "option.");
 }
 
 }  // namespace octet

@@ -105,8 +105,8 @@ void RunLog::warn_if_no_targets(std::int64_t step, const StepWork& work) {
   if (!writes_ || work.targets > 0 || warned_of_targets_) return;
   warned_of_targets_ = true;
   log::warning(
-      "step {}: no token counts towards the loss, which is told as 0: with data.loss_on_first = false documents of one "
-      "token teach nothing; said once",
+      "step {}: no token counts towards the loss, which is logged as 0: with data.loss_on_first = false a document of "
+      "one token has no target; this is logged once",
       step);
 }
 
@@ -182,7 +182,8 @@ void RunLog::committed(const checkpoint::SaveReport& report) {
   try {
     write_status(directory_.status(), status("running", "", 0, report.step));
   } catch (const Error& e) {
-    log::error("{}; it does not name the checkpoint of step {}", e.what(), report.step);
+    log::error("{}; status.json does not name the checkpoint of step {}, which is committed all the same", e.what(),
+               report.step);
   }
 }
 

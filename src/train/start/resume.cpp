@@ -98,8 +98,8 @@ void go_on_with_data(RunConfig& config, const checkpoint::RunState& state, const
   for (const AddedSource& added : config.data.history.added) {
     if (added.after != state.step || static_cast<std::size_t>(added.source) < then.data.train.size()) continue;
     log::warning(
-        "checkpoint.allow_changes: data.train: {} is added from step {} on, to what is validated too: another training "
-        "from here on",
+        "checkpoint.allow_changes: data.train: {} is added from step {} on, to the training and to the validation: "
+        "from there on the results differ from those of the run without it",
         config.data.train[static_cast<std::size_t>(added.source)].path, state.step + 1);
   }
 }

@@ -124,7 +124,9 @@ std::string blindness(const RunDirectory& run) {
     why.clear();
     try {
       const auto owner = read_owner(run.path);
-      if (!owner || owner->name != run.owner.name) why = "what rank 0 has written there is not to be seen";
+      if (!owner || owner->name != run.owner.name) {
+        why = "what rank 0 has written there is not visible; expected run.dir on a file system that all hosts share";
+      }
     } catch (const Error& error) {
       why = error.what();
     }
@@ -150,7 +152,10 @@ void expect_seen(const RunDirectory& run, Communicator& control) {
   const bool seen_by_another = largest(!with_first && why.empty() ? 1 : 0, control) == 1;
   std::optional<files::ReadError> unseen;
   if (others && !seen_by_another) {
-    const std::string alone = fmt::format("what rank 0 on {} has written there is seen by no other host", first);
+    const std::string alone = fmt::format(
+        "what rank 0 on {} has written there is visible on no other host; expected run.dir on a file system that all "
+        "hosts share",
+        first);
     const std::vector<std::string> names = gather_bytes(log::host(), control);
     const bool two = std::set(names.begin(), names.end()).size() == 2;
     if (with_first || two) unseen.emplace(owner_path(run.path), alone);
