@@ -67,6 +67,9 @@ tell_successors() {
   say "those that wait go on, without $exclude: ${ids//$'\n'/, }"
 }
 
+# Has Slurm put this job back into the queue. One that is there already, it calls pending.
+come_back() { insist scontrol requeue "$SLURM_JOB_ID" || grep -qi 'pending execution' "$work/refusal"; }
+
 # Ends those of them that have nothing to do any more: all steps are done, or they would end as this one does.
 cancel_rest() {
   local n jobs

@@ -49,5 +49,9 @@ watch_this_node() {
   say "no task watches this node from $last: should it die, cancel the job by hand"
 }
 
-# Slurm ends this script by itself: it has been preempted, and is put back into the queue after the grace time.
-wait_for_slurm() { while :; do run 7200 sleep 3600; done; }
+# Slurm ends this script, since the job is or will be back in the queue. Once it has said so, nothing keeps the nodes but
+# the script, which would be killed KillWait later.
+wait_for_slurm() {
+  while [[ -z $terminated ]]; do run 7200 sleep 3600; done
+  exit 0
+}

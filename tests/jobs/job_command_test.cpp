@@ -38,6 +38,11 @@ class JobCommand : public testing::Test {
     const std::string text = fs::exists(path) ? read_bytes(path) : "";
     return static_cast<int>(std::ranges::count(text, '\n'));
   }
+  /// What the job's script noted when it was told to end.
+  void told_to_end(const std::string& shown) const {
+    fs::create_directories(workplace() / (run_ + "/job/7"));
+    write_bytes(workplace() / (run_ + "/job/7/told-to-end"), "2026-11-28T18:03:22Z 0\nJobId=7\n   " + shown + "\n");
+  }
   std::string ask(const std::string& words, const std::string& slurm_job = "none", int job = 7) const {
     const CommandResult result = in_workplace(fmt::format("{}/octet job {} --run-dir {} --job {} --slurm-job {}",
                                                           OCTET_BIN_DIR, words, run_, job, slurm_job));
@@ -355,6 +360,16 @@ TEST_F(JobCommand, APreemptedLaunchIsNoneOfACrashLoop) {
   EXPECT_HAS(ask("after --launcher-code 75", shown), "action=wait");
   EXPECT_HAS(before(), "action=launch");
   EXPECT_HAS(after("70 rank 0 on n1: lost"), "action=restart");
+}
+
+/// By the trap of its script, before that could ask what comes next.
+TEST_F(JobCommand, ALimitStaysOneWhenTheJobIsBackInTheQueue) {
+  before();
+  told_to_end("JobState=COMPLETING Reason=TimeLimit Restarts=0");
+  write_bytes(workplace() / (run_ + "/slurm-job.txt"), "JobState=COMPLETING Reason=None\n   Requeue=1 Restarts=1\n");
+  const std::string said = ask("after --terminated --restarts 0 --launcher-code 137", run_ + "/slurm-job.txt");
+  EXPECT_HAS(said, "action=requeue");
+  EXPECT_HAS(said, "limit of its time");
 }
 
 /// A job of one node: what is wrong with it is the node's, and another one may do; what is wrong with the storage is

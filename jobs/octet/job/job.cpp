@@ -181,6 +181,9 @@ int after(const po::variables_map& values) {
   } else {
     end_launch(*record, run, launcher, values["said"].as<std::string>());
   }
+  // Slurm does not say it any more once the job is back in the queue.
+  const auto told = told_to_end(run, job);
+  facts.timed_out = facts.timed_out || (told && told->at_limit);
   facts.last = record->launch;
   facts.checkpoint = record->checkpoint_after;
   facts.fruitless = log.fruitless();
