@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <sstream>
 
 #include "src/base/files.h"
@@ -42,6 +43,11 @@ std::optional<ToldToEnd> told_to_end(const std::string& run_dir, const std::stri
   const std::string when = time.empty() ? "" : " at " + readable(time);  // empty: of a full disk
   told.text = fmt::format("job {} {}{}", job, told.text, when);
   return told;
+}
+
+void forget_told_to_end(const std::string& run_dir, const std::string& job) {
+  std::error_code absent;
+  if (is_job_number(job)) std::filesystem::remove(note_of(run_dir, job), absent);
 }
 
 std::string killed_unsaved(const std::string& told, const std::string& checkpoint) {

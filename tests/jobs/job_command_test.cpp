@@ -43,6 +43,8 @@ class JobCommand : public testing::Test {
     fs::create_directories(workplace() / (run_ + "/job/7"));
     write_bytes(workplace() / (run_ + "/job/7/told-to-end"), "2026-11-28T18:03:22Z 0\nJobId=7\n   " + shown + "\n");
   }
+  /// Its script and its ranks are killed before one of them can say why.
+  void kill_all() const { write_status(workplace() / (run_ + "/status.json"), {.state = "running", .reason = ""}); }
   std::string ask(const std::string& words, const std::string& slurm_job = "none", int job = 7) const {
     const CommandResult result = in_workplace(fmt::format("{}/octet job {} --run-dir {} --job {} --slurm-job {}",
                                                           OCTET_BIN_DIR, words, run_, job, slurm_job));
@@ -360,6 +362,35 @@ TEST_F(JobCommand, APreemptedLaunchIsNoneOfACrashLoop) {
   EXPECT_HAS(ask("after --launcher-code 75", shown), "action=wait");
   EXPECT_HAS(before(), "action=launch");
   EXPECT_HAS(after("70 rank 0 on n1: lost"), "action=restart");
+}
+
+/// Nor is one whose script had no time to say so, or that an administrator put back into the queue.
+TEST_F(JobCommand, ALaunchThatWasKilledForAnotherJobIsNoneOfACrashLoop) {
+  for (const auto& [shown, befell] :
+       {std::pair{"JobState=COMPLETING Restarts=0 PreemptTime=2026-11-28T18:03:20", "job 7 was preempted at "},
+        {"JobState=COMPLETING Restarts=1", "job 7 was put back into the queue at "}}) {
+    for (int launch = 0; launch < 5; ++launch) {
+      EXPECT_HAS(before(), "action=launch");
+      kill_all();
+      told_to_end(shown);
+    }
+    EXPECT_HAS(before(), "action=launch");
+    EXPECT_FALSE(fs::exists(workplace() / (run_ + "/job/7/told-to-end"))) << "it is of no later launch";
+    const std::string text = read_bytes(workplace() / (run_ + "/job/launches.jsonl"));
+    EXPECT_HAS(text, "\"reason\":\"" + std::string(befell));
+    EXPECT_HAS(text, "\"exit_code\":143,\"action\":\"wait\"");
+    EXPECT_HAS(after("70 rank 0 on n1: lost"), "action=restart");
+  }
+}
+
+/// Each start would take a whole time limit.
+TEST_F(JobCommand, LaunchesThatReachALimitWithoutACheckpointAreACrashLoop) {
+  for (int launch = 0; launch < 4; ++launch) {
+    EXPECT_HAS(before(), "action=launch");
+    kill_all();
+    told_to_end("JobState=COMPLETING Reason=TimeLimit Restarts=0");
+  }
+  EXPECT_HAS(before(), "reason='crash loop: 4 launches in a row left no new checkpoint");
 }
 
 /// By the trap of its script, before that could ask what comes next.
