@@ -45,6 +45,11 @@ class JobCommand : public testing::Test {
   }
   /// Its script and its ranks are killed before one of them can say why.
   void kill_all() const { write_status(workplace() / (run_ + "/status.json"), {.state = "running", .reason = ""}); }
+  /// A launch has left a checkpoint.
+  void save(const std::string& step) const {
+    write_status(workplace() / (run_ + "/status.json"),
+                 {.state = "failed", .reason = "lost", .exit_code = 71, .checkpoint = "checkpoints/" + step});
+  }
   std::string ask(const std::string& words, const std::string& slurm_job = "none", int job = 7) const {
     const CommandResult result = in_workplace(fmt::format("{}/octet job {} --run-dir {} --job {} --slurm-job {}",
                                                           OCTET_BIN_DIR, words, run_, job, slurm_job));
@@ -401,6 +406,30 @@ TEST_F(JobCommand, ALimitStaysOneWhenTheJobIsBackInTheQueue) {
   const std::string said = ask("after --terminated --restarts 0 --launcher-code 137", run_ + "/slurm-job.txt");
   EXPECT_HAS(said, "action=requeue");
   EXPECT_HAS(said, "limit of its time");
+}
+
+TEST_F(JobCommand, HostsThatWereLeftOutAreTriedAgainWhenTheJobComesBack) {
+  before();
+  EXPECT_HAS(after("76 rank 1 on n1: [files] leave out hosts n2: cannot read /a on 1 of 2 host(s)"), "action=restart");
+  EXPECT_HAS(before(), "hosts='n[1,3]'");
+  write_bytes(workplace() / (run_ + "/job/failure-7.txt"), "70 lost\n");
+  EXPECT_HAS(ask("after --launcher-code 70 --time-over"), "action=requeue");
+  EXPECT_HAS(before(), "hosts='n[1-2]'");
+}
+
+TEST_F(JobCommand, NodesAreExcludedUntilALaunchGetsOn) {
+  const auto look = [&](const char* sick) {
+    for (const std::string node : {"n1", "n2", "n3"}) {
+      write_bytes(workplace() / (run_ + "/job/preflight/" + node + ".code"), node == sick ? "76\n" : "0\n");
+    }
+    return ask("before --nodes 3 --hosts n[1-3] --preflight " + run_ + "/job/preflight");
+  };
+  EXPECT_HAS(look("n1"), "exclude=n1\n");
+  EXPECT_HAS(look("n2"), "exclude='n[2,1]'");
+  EXPECT_HAS(look("none"), "action=launch");
+  save("step-20");
+  EXPECT_HAS(ask("after --launcher-code 71"), "action=restart");
+  EXPECT_HAS(look("n3"), "exclude=n3\n");
 }
 
 /// A job of one node: what is wrong with it is the node's, and another one may do; what is wrong with the storage is
