@@ -60,6 +60,9 @@ while :; do
       [[ -z $terminated ]] &&
         submit_successor --exclude="$exclude${user_exclude:+,$user_exclude}" &&
         say "goes on as job $successor, without $exclude" && exit 0
+      # Where jobs may submit none, as from other nodes than those for logins. A cluster that has too few nodes without
+      # those refuses in other words: the job would wait for ever.
+      [[ -z $terminated ]] && ! grep -qiE 'node (configuration|count)' "$work/refusal" && come_back_without && wait_for_slurm
       ;;
     hand_over) exit 0 ;;
     # What waits for this job would find nothing to do, or the same end.
