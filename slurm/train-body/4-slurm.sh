@@ -95,6 +95,7 @@ cancel_rest() {
     jobs=$(grep -vx "$SLURM_JOB_ID" <<<"$jobs" | tr '\n' ' ')
     [[ -n ${jobs// /} ]] || return 0
     jobs=$("$octet" job rest --run-dir "$run_dir" --job "$SLURM_JOB_ID" --after "$action" --steps "$steps" --waiting "$jobs") || continue
+    jobs=$(grep -xE '[0-9_+]+' <<<"$jobs") # in pyxis' containers a site's TaskProlog prints there, too
     [[ -n $jobs ]] || return 0
     ! slurm xargs scancel <<<"$jobs" || { say "cancelled what has nothing to do any more: ${jobs//$'\n'/, }" && return 0; }
   done

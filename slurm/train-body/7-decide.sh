@@ -17,7 +17,8 @@ ask() {
     [[ ${#container_options[@]} != 0 && -z $terminated ]] || end_for "octet job $1 failed with code $code; the job's log says why"
     say "octet job $1 did not do its work; again in $poll_seconds s" && pause
   done
-  eval "$answer"
+  # In pyxis' containers what a site's TaskProlog prints is in it, too.
+  eval "$(grep -E '^(action|reason|exclude|hosts|lead|left)=' <<<"$answer")"
 }
 
 say "nodes $SLURM_JOB_NODELIST, start ${SLURM_RESTART_COUNT:-0} of this job; run directory $run_dir"

@@ -58,5 +58,32 @@ TEST_F(JobBody, AsksToComeBackWhereSlurmEndsItAtALimitOrForAnotherJob) {
   }
 }
 
+/// In pyxis' containers octet is a step, whose TaskProlog prints first.
+TEST_F(JobBody, RunsNothingOfWhatASitePrints) {
+  const std::string octet = fake / "bin/octet";
+  program("octet",
+          "#!/bin/bash\necho \"touch $FAKE/ran\"; echo 'Welcome to node 4'; echo 8; echo \"reason='as it is'\"\n");
+  const CommandResult r =
+      body("octet=" + octet + "; facts() { $octet; }; need_directory() { :; }; ask after; echo \"$reason\"");
+  EXPECT_EQ(r.out, "as it is\n") << r.err;
+  EXPECT_FALSE(std::filesystem::exists(fake / "ran"));
+  write_bytes(fake / "queue", "7 None\n8 Dependency\n");
+  body("octet=" + octet + "; cancel_rest");
+  EXPECT_EQ(lines_with("scancel", read("calls")), 1);
+  expect_in("scancel 8\n", read("calls"));
+}
+
+/// pyxis imports the image within the first look.
+TEST_F(JobBody, TheLookHasTimeForAnImageAndSaysWhatItWaitedFor) {
+  for (const auto& [options, seconds] : {std::pair{"", 300}, {"--container-image=a", 1800}}) {
+    const CommandResult r =
+        body(fmt::format("container_options=({}) present=v1 preflight=0 ranks_per_node=1 cpus_per_rank=1\n"
+                         "run() {{ echo \"importing for $1 s\"; return 124; }}; look_at_nodes",
+                         options));
+    EXPECT_EQ(r.out, fmt::format("the look at nodes was ended after {0} s (srun: 124): importing for {0} s\n", seconds))
+        << r.err;
+  }
+}
+
 }  // namespace
 }  // namespace octet::test
