@@ -49,11 +49,11 @@ nodes_of() {
   "$octet" job hosts "$1"
 }
 
-# Jobs that wait, of this one's name; fails where Slurm does not say.
-waiting() { slurm squeue --noheader --user="$(id -un)" --name="$SLURM_JOB_NAME" --states=PENDING --format=%A 2>/dev/null; }
+# Jobs that wait, of this one's name, each with why; fails where Slurm does not say.
+waiting() { slurm squeue --noheader --user="$(id -un)" --name="$SLURM_JOB_NAME" --states=PENDING --format='%A %r' 2>/dev/null; }
 
-# Those that wait for this one to go on with the run.
-successors() { waiting | grep -vx "$SLURM_JOB_ID" || true; }
+# Those that wait for this one to go on with the run: not those that are held until a person releases them.
+successors() { waiting | grep -vi held | cut -d ' ' -f 1 | grep -vx "$SLURM_JOB_ID" || true; }
 
 # The nodes that a job is to avoid: those in `exclude`, beside those that it avoids already.
 avoided_by() {
@@ -91,7 +91,7 @@ cancel_rest() {
   local n jobs
   for ((n = 0; n < 5; n++)); do
     ((n == 0)) || pause
-    jobs=$(waiting) || continue
+    jobs=$(waiting | cut -d ' ' -f 1) || continue
     jobs=$(grep -vx "$SLURM_JOB_ID" <<<"$jobs" | tr '\n' ' ')
     [[ -n ${jobs// /} ]] || return 0
     jobs=$("$octet" job rest --run-dir "$run_dir" --job "$SLURM_JOB_ID" --after "$action" --steps "$steps" --waiting "$jobs") || continue

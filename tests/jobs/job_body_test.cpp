@@ -31,6 +31,12 @@ class JobBody : public Submit {
   }
 };
 
+TEST_F(JobBody, AHeldJobIsNoSuccessor) {
+  write_bytes(fake / "queue",
+              "7 BeginTime\n8 Dependency\n9 JobHeldUser\n10 launch failed requeued held\n11 JobHeldAdmin\n");
+  EXPECT_EQ(body("successors").out, "8\n");
+}
+
 TEST_F(JobBody, IsBackInTheQueueWhereSlurmCallsItPending) {
   for (const auto& [refusal, back] : {std::pair{"", "yes\n"},
                                       {"Job is pending execution for the job specified\n", "yes\n"},
@@ -47,6 +53,7 @@ TEST_F(JobBody, AsksToComeBackWhereSlurmEndsItAtALimitOrForAnotherJob) {
     bool asks;
   };
   for (const Case& c : {Case{"TimeLimit", "None", "", true}, Case{"TimeLimit", "None", "8 Dependency\n", false},
+                        Case{"TimeLimit", "None", "8 JobHeldUser\n", true},
                         Case{"None", "2026-11-28T18:03:20", "8 Dependency\n", true}, Case{"None", "None", "", false}}) {
     write_bytes(fake / "calls", "");
     write_bytes(fake / "queue", c.queue);
