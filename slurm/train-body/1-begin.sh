@@ -22,8 +22,11 @@ end_for() {
   exit 70
 }
 
-# Of this job, made anew: where others share the run directory, nothing is written through a link that they left. What
-# rm leaves (an NFS server's .nfs files) is of this job's start before. Others may make room meanwhile.
+# Of this job, made anew: where others share the run directory, nothing is written through a link that they left, nor
+# copied from one. What rm leaves (an NFS server's .nfs files) is of this job's start before. Others may make room
+# meanwhile. Why that start was ended is kept: `octet job` ends its launch by it.
+told=''
+[[ -L $run_dir/job || -L $work || -L $work/told-to-end ]] || told=$(head -c 65536 "$work/told-to-end" 2>/dev/null)
 for ((n = 0; n < 5; n++)); do
   [[ -d $run_dir ]] || break
   ((n == 0)) || sleep "$poll_seconds"
@@ -31,3 +34,4 @@ for ((n = 0; n < 5; n++)); do
   say "the folder of job $SLURM_JOB_ID cannot be made: $why"
   ((n < 4)) || end_for "the folder of job $SLURM_JOB_ID cannot be made: $why (docs/problems.md, \"The disk is full\")"
 done
+[[ -z $told ]] || echo "$told" >"$work/told-to-end"

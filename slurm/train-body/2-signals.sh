@@ -2,12 +2,21 @@
 # --- signals. A trap runs when the program in front has ended, so srun is waited for in the background.
 terminated='' time_over='' ranks='' reminder=''
 # Slurm kills script and ranks KillWait after it has told them to end: what is known by then is noted at once, since a
-# run that still starts can say nothing itself (src/owner/told_to_end.h).
+# run that still starts can say nothing itself (src/owner/told_to_end.h). A job that Slurm ends at a limit, or for
+# another job, is put back into the queue at once too: when the ranks have ended there may be no script to ask for it.
+# One that a user cancels has neither mark. At a limit a job that waits goes on instead.
 note_termination() {
-  { TZ=UTC0 printf '%(%FT%TZ)T %s\n' -1 "${SLURM_RESTART_COUNT:-0}" >"$work/told-to-end"; } 2>/dev/null || return 0
+  { TZ=UTC0 printf '%(%FT%TZ)T %s\n' -1 "${SLURM_RESTART_COUNT:-0}" >"$work/told-to-end"; } 2>/dev/null
   # In a shell of its own, so that $! stays what the script has just begun.
-  (slurm scontrol show job "$SLURM_JOB_ID" >>"$work/told-to-end" 2>/dev/null &)
+  (note_why &)
 }
+note_why() {
+  local shown
+  shown=$(slurm scontrol show job "$SLURM_JOB_ID" 2>/dev/null)
+  echo "$shown" >>"$work/told-to-end"
+  [[ $shown =~ PreemptTime=[0-9] ]] || { [[ $shown == *" Reason=TimeLimit "* && -z $(successors) ]]; } || return 0
+  slurm scontrol requeue "$SLURM_JOB_ID"
+} 2>/dev/null
 trap 'terminated=--terminated; note_termination' TERM
 # Before the time limit, to this script alone: the ranks save and stop at the next step boundary. Their srun passes the
 # signal on to them without asking Slurm's controller. They are told more than once: a step that is about to start does

@@ -49,33 +49,53 @@ nodes_of() {
   "$octet" job hosts "$1"
 }
 
-# Jobs that wait, of this one's name; fails where Slurm does not say.
-waiting() { slurm squeue --noheader --user="$(id -un)" --name="$SLURM_JOB_NAME" --states=PENDING --format=%A 2>/dev/null; }
+# Jobs that wait, of this one's name, each with why; fails where Slurm does not say.
+waiting() { slurm squeue --noheader --user="$(id -un)" --name="$SLURM_JOB_NAME" --states=PENDING --format='%A %r' 2>/dev/null; }
 
-# Those that wait for this one to go on with the run.
-successors() { waiting | grep -vx "$SLURM_JOB_ID" || true; }
+# Those that wait for this one to go on with the run: not those that are held until a person releases them.
+successors() { waiting | grep -vi held | cut -d ' ' -f 1 | grep -vx "$SLURM_JOB_ID" || true; }
 
-# Has them avoid the nodes in `exclude`, beside those that each avoids already; fails where none waits, or one is refused.
+# The nodes that a job is to avoid: those in `exclude`, beside those that it avoids already.
+avoided_by() {
+  local avoids
+  avoids=$(insist squeue --noheader --jobs="$1" --format=%x) || return 1
+  [[ $avoids == [a-zA-Z0-9]* ]] || avoids=''
+  echo "$exclude${avoids:+,$avoids}"
+}
+
+# Fails where none waits, or one is refused.
 tell_successors() {
   local id ids avoids
   ids=$(successors) && [[ -n $ids ]] || return 1
   for id in $ids; do
-    avoids=$(insist squeue --noheader --jobs="$id" --format=%x) || return 1
-    [[ $avoids == [a-zA-Z0-9]* ]] || avoids=''
-    insist scontrol update JobId="$id" ExcNodeList="$exclude${avoids:+,$avoids}" || return 1
+    avoids=$(avoided_by "$id") && insist scontrol update JobId="$id" ExcNodeList="$avoids" || return 1
   done
   say "those that wait go on, without $exclude: ${ids//$'\n'/, }"
 }
+
+# Has Slurm put this job back into the queue. One that is there already, it calls pending.
+come_back() { insist scontrol requeue "$SLURM_JOB_ID" || grep -qi 'pending execution' "$work/refusal"; }
+
+# The same without the nodes in `exclude`, where Slurm takes no other job: one that is back in the queue can be told to
+# avoid nodes while it is still being ended. Slurm tells all processes of the script to end then, also its commands.
+come_back_without() (
+  avoids=$(avoided_by "$SLURM_JOB_ID") || exit 1
+  trap '' TERM
+  come_back || exit 1
+  insist scontrol update JobId="$SLURM_JOB_ID" ExcNodeList="$avoids" && say "goes on as this job, without $exclude"
+  exit 0
+)
 
 # Ends those of them that have nothing to do any more: all steps are done, or they would end as this one does.
 cancel_rest() {
   local n jobs
   for ((n = 0; n < 5; n++)); do
     ((n == 0)) || pause
-    jobs=$(waiting) || continue
+    jobs=$(waiting | cut -d ' ' -f 1) || continue
     jobs=$(grep -vx "$SLURM_JOB_ID" <<<"$jobs" | tr '\n' ' ')
     [[ -n ${jobs// /} ]] || return 0
     jobs=$("$octet" job rest --run-dir "$run_dir" --job "$SLURM_JOB_ID" --after "$action" --steps "$steps" --waiting "$jobs") || continue
+    jobs=$(grep -xE '[0-9_+]+' <<<"$jobs") # in pyxis' containers a site's TaskProlog prints there, too
     [[ -n $jobs ]] || return 0
     ! slurm xargs scancel <<<"$jobs" || { say "cancelled what has nothing to do any more: ${jobs//$'\n'/, }" && return 0; }
   done

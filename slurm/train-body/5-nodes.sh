@@ -32,14 +32,16 @@ need_room() {
 # Every node says what it finds, in a file of its own: a node without a file did not answer. One srun reaches all; those
 # that it cannot reach do not end it (--no-kill).
 look_at_nodes() {
-  local count look
+  local count look seconds=300 code=0
   rm -rf "$work/preflight" && mkdir "$work/preflight"
   count=$(wc -l <<<"$present")
   # shellcheck disable=SC2016  # for the node's shell
   look='to=$1/$SLURMD_NODENAME; shift; "$@" --env >"$to.env" 2>/dev/null; "$@" >"$to.json" 2>"$to.log"; echo $? >"$to.code"'
   local -a check=(true)
   ((!preflight)) || check=("$octet_in_step" doctor --json --cluster "$cluster" --run-dir "$run_dir")
-  run 300 srun --nodes="$count" --ntasks="$count" --ntasks-per-node=1 --cpus-per-task="$((ranks_per_node * cpus_per_rank))" \
-    --cpu-bind=none --mpi=none --no-kill --overlap --kill-on-bad-exit=0 "${container_options[@]}" bash -c "$look" look "$work/preflight" "${check[@]}" >"$work/preflight.log" 2>&1
+  ((${#container_options[@]} == 0)) || seconds=1800 # pyxis imports the image first
+  run "$seconds" srun --nodes="$count" --ntasks="$count" --ntasks-per-node=1 --cpus-per-task="$((ranks_per_node * cpus_per_rank))" \
+    --cpu-bind=none --mpi=none --no-kill --overlap --kill-on-bad-exit=0 "${container_options[@]}" bash -c "$look" look "$work/preflight" "${check[@]}" >"$work/preflight.log" 2>&1 || code=$?
+  ((code != 124)) || say "the look at nodes was ended after $seconds s (srun: $code): $(tail -n 1 "$work/preflight.log")"
   slurm scontrol show topology >"$work/topology.txt" 2>/dev/null || true
 }

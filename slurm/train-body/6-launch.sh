@@ -31,7 +31,8 @@ train() {
 }
 
 # With spares the allocation outlives every node, also this script's: a task on its last node asks Slurm to requeue the
-# job once Slurm has this one down. Where that task is gone, with its node or alone, another takes its place.
+# job once Slurm has taken this node from it. Where that task is gone, with its node or alone, another takes its place.
+# It asks for its own job, which everybody may see.
 watcher=''
 watch_this_node() {
   local last watch n
@@ -39,7 +40,12 @@ watch_this_node() {
   last=$(tail -n 1 <<<"$present")
   # shellcheck disable=SC2016  # for the node's shell
   watch='trap : USR1; touch "$3"; limit=(timeout --kill-after="$4" "$4")
-    while :; do sleep "$5"; ! "${limit[@]}" scontrol show node "$1" | grep -q "State=DOWN" || "${limit[@]}" scontrol requeue "$2"; done'
+    while :; do
+      sleep "$5"
+      nodes=$("${limit[@]}" squeue --noheader --jobs="$2" --format=%N) && [[ -n $nodes ]] &&
+        nodes=$("${limit[@]}" scontrol show hostnames "$nodes") && [[ -n $nodes ]] || continue
+      grep -qx "$1" <<<"$nodes" || "${limit[@]}" scontrol requeue "$2"
+    done'
   rm -f "$work/watching"
   srun --overlap --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpus-per-task=1 --nodelist="$last" --mpi=none --no-kill \
     --cpu-bind=none --output=/dev/null --error=/dev/null --input=none bash -c "$watch" watch "$SLURMD_NODENAME" "$SLURM_JOB_ID" "$work/watching" \
@@ -49,5 +55,9 @@ watch_this_node() {
   say "no task watches this node from $last: should it die, cancel the job by hand"
 }
 
-# Slurm ends this script by itself: it has been preempted, and is put back into the queue after the grace time.
-wait_for_slurm() { while :; do run 7200 sleep 3600; done; }
+# Slurm ends this script, since the job is or will be back in the queue. Once it has said so, nothing keeps the nodes but
+# the script, which would be killed KillWait later.
+wait_for_slurm() {
+  while [[ -z $terminated ]]; do run 7200 sleep 3600; done
+  exit 0
+}

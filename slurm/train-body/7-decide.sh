@@ -1,11 +1,11 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # a part of a script: the others read and set what it does not
 # --- what comes next
-# ask before|after OPTIONS...: sets action, reason, exclude and hosts.
-action='' reason='' exclude='' hosts='' lead=0 left=0
+# ask before|after OPTIONS...: sets action, reason, exclude and hosts, and whether it was known that the job is to end.
+action='' reason='' exclude='' hosts='' lead=0 left=0 knew=''
 ask() {
   local answer code tries=0
   need_directory
-  until answer=$(facts "$@"); do
+  until knew=$terminated && answer=$(facts "$@"); do
     code=$?
     need_directory
     # The program is replaced by a newer one at this moment, or its file system is late: it is not a job's last word.
@@ -17,7 +17,8 @@ ask() {
     [[ ${#container_options[@]} != 0 && -z $terminated ]] || end_for "octet job $1 failed with code $code; the job's log says why"
     say "octet job $1 did not do its work; again in $poll_seconds s" && pause
   done
-  eval "$answer"
+  # In pyxis' containers what a site's TaskProlog prints is in it, too.
+  eval "$(grep -E '^(action|reason|exclude|hosts|lead|left)=' <<<"$answer")"
 }
 
 say "nodes $SLURM_JOB_NODELIST, start ${SLURM_RESTART_COUNT:-0} of this job; run directory $run_dir"
@@ -42,9 +43,17 @@ while :; do
   say "$action: $reason"
   case $action in
     restart) ;;
-    wait) wait_for_slurm ;;
-    # The script ends in it: Slurm kills what runs of a job that it puts back into the queue.
-    requeue) [[ -n $terminated && -z $time_over ]] || ! insist scontrol requeue "$SLURM_JOB_ID" || wait_for_slurm ;;
+    # By itself a preempted job would not come back where PreemptMode is CANCEL.
+    wait)
+      come_back || true
+      wait_for_slurm
+      ;;
+    # The script ends in it: Slurm kills what runs of a job that it puts back into the queue. One that was told to end
+    # since the decision was cancelled, and is not put back, or note_termination has seen to it.
+    requeue)
+      [[ $terminated == "$knew" || -n $time_over ]] || { pause && exit 0; }
+      ! come_back || wait_for_slurm
+      ;;
     look_again) pause ;;
     exclude)
       # A job that runs cannot be told to avoid nodes; those that wait for it can, else one that comes after it.
@@ -52,6 +61,9 @@ while :; do
       [[ -z $terminated ]] &&
         submit_successor --exclude="$exclude${user_exclude:+,$user_exclude}" &&
         say "goes on as job $successor, without $exclude" && exit 0
+      # Where jobs may submit none, as from other nodes than those for logins. A cluster that has too few nodes without
+      # those refuses in other words: the job would wait for ever.
+      [[ -z $terminated ]] && ! grep -qiE 'node (configuration|count)' "$work/refusal" && come_back_without && wait_for_slurm
       ;;
     hand_over) exit 0 ;;
     # What waits for this job would find nothing to do, or the same end.

@@ -76,13 +76,16 @@ JobDecision after_launch(const JobFacts& f) {
 
 JobDecision decide(const JobFacts& f) {
   if (f.last.state == "finished") return {JobAction::finish, "all steps done"};
-  if (f.preempted) return {JobAction::wait, "preempted; Slurm requeues the job"};
+  if (f.preempted) return {JobAction::wait, "preempted; the job is put back into the queue"};
   if (f.terminated && f.node_failed) return {JobAction::wait, "a node of the job failed; Slurm requeues the job"};
+  if (f.terminated && ended_at_limit(f.seconds_left)) return at_time_limit(f, "the time limit was reached");
+  if (f.terminated && f.timed_out) {
+    return at_time_limit(f, "Slurm ended the job at a limit of its time, account or reservation");
+  }
   if (f.terminated && f.requeued) return {JobAction::wait, "Slurm has put the job back into the queue"};
   if (told_to_end(f) && !f.slurm_answers) {
     return {JobAction::look_again, "the job was told to end, and Slurm does not say why"};
   }
-  if (f.terminated && ended_at_limit(f.seconds_left)) return at_time_limit(f, "the time limit was reached");
   if (f.terminated) return {JobAction::stop, "the job was cancelled"};
   if (f.launched && (is(f.last, ExitCode::usage) || is(f.last, ExitCode::non_finite) || asked_for_an_end(f.last))) {
     return {JobAction::stop, f.last.reason};

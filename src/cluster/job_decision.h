@@ -30,6 +30,7 @@ struct JobFacts {
   int max_restarts = 3;       ///< of such launches, that are tried again
   bool terminated = false;    ///< the batch shell itself was told to end (scancel)
   bool preempted = false;     ///< Slurm's PreemptTime has come
+  bool timed_out = false;     ///< Slurm ends the job at a limit: its time's, its account's or its reservation's
   bool node_failed = false;   ///< Slurm ends the job since a node of it failed
   bool requeued = false;      ///< Slurm has already put the job back into the queue, and ends what is left of it
   bool slurm_answers = true;  ///< false: what Slurm could have said of the job is not known
@@ -51,7 +52,7 @@ enum class JobAction : std::uint8_t {
   hand_over,   ///< end: a job that waits for this one goes on with the run (a chain)
   requeue,     ///< give the allocation back and ask Slurm for another one for the same job
   exclude,     ///< the same without the nodes that are named
-  wait,        ///< Slurm is taking the nodes away and puts the job back into the queue by itself
+  wait,        ///< Slurm is taking the nodes away: have it put the job back into the queue where it would not by itself
   look_again,  ///< Slurm does not answer, and what comes next hangs on what it would say: ask the same in a while
   finish,      ///< the run has all its steps
   stop,        ///< a person is needed: the reason says why
@@ -72,7 +73,7 @@ struct JobDecision {
 ///  1. finished: finish.
 ///  2. It is preempted, or told to end since a node of it failed or since it is back in the queue: wait, since Slurm
 ///     starts it again. Told to end, itself or its ranks, while Slurm does not say why: look again, since it may be
-///     either. Told to end at its time limit: as 5. Told to end before: it was cancelled, stop, whatever else is true.
+///     either. Told to end at a limit: as 5. Told to end before: it was cancelled, stop, whatever else is true.
 ///  3. A usage error (64), something not finite (77), a stop file, SIGINT: stop; another start would end the same way,
 ///     or was not asked for. So does SIGTERM from whomever.
 ///  4. More launches without a new checkpoint than are allowed: stop (crash loop).

@@ -86,11 +86,9 @@ void add_resources(const JobScript& job, Lines& out) {
       job.spares > 0 ? fmt::format("{} to train on, {} to take the place of a lost one", job.nodes, job.spares) : "");
   out.sbatch(fmt::format("--ntasks-per-node={}", p.ranks_per_node()));
   out.sbatch(fmt::format("--cpus-per-task={}", p.cpus_per_rank()));
-  if (p.gpus.per_node > 0 && p.gpus.request == GpuRequest::gpus) {
-    out.sbatch(fmt::format("--gpus-per-node={}", p.gpus.per_node),
-               "the node's GPUs for all its ranks: NCCL must see every one to use NVLink");
-  } else if (p.gpus.per_node > 0 && p.gpus.request == GpuRequest::gres) {
-    out.sbatch(fmt::format("--gres=gpu:{}", p.gpus.per_node),
+  const std::string gpus = (p.gpus.slurm_type.empty() ? "" : p.gpus.slurm_type + ":") + std::to_string(p.gpus.per_node);
+  if (p.gpus.per_node > 0 && p.gpus.request != GpuRequest::none) {
+    out.sbatch((p.gpus.request == GpuRequest::gpus ? "--gpus-per-node=" : "--gres=gpu:") + gpus,
                "the node's GPUs for all its ranks: NCCL must see every one to use NVLink");
   }
   if (p.slurm.exclusive) {

@@ -54,6 +54,7 @@ struct GpuProfile {
   double memory_gib = 0;    ///< of one
   double reserved_gib = 2;  ///< of it, for the driver's context and libraries but NCCL
   GpuRequest request = GpuRequest::gpus;
+  std::string slurm_type;  ///< Slurm's name of the type that is asked for (gres.conf); empty for any
 };
 
 struct NicProfile {

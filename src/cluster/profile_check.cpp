@@ -41,6 +41,15 @@ void check_gpus(const ClusterProfile& p, const Origins& at) {
     throw refuse(at, "gpus.memory_gib", p.gpus.memory_gib, "expected more than gpus.reserved_gib = {}",
                  p.gpus.reserved_gib);
   }
+  const std::string& type = p.gpus.slurm_type;
+  if (!std::ranges::all_of(type,
+                           [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.'; })) {
+    throw refuse(at, "gpus.slurm_type", in_quotes(type), "expected letters, digits and - _ . alone");
+  }
+  if (!type.empty() && (p.gpus.per_node == 0 || p.gpus.request == GpuRequest::none)) {
+    throw refuse(at, "gpus.slurm_type", in_quotes(type),
+                 "has no effect where no GPUs are asked for (gpus.per_node, gpus.request)");
+  }
 }
 
 void check_ranks(const ClusterProfile& p, const Origins& at) {

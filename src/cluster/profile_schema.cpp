@@ -35,6 +35,9 @@ void declare_hardware(Schema& schema, ClusterProfile& p) {
       .help("What of it the driver's context, kernels, cuBLASLt and cuDNN take, which the plan does not know.");
   schema.add_choice("request", p.gpus.request)
       .help("How sbatch is asked for them: --gpus-per-node=N, --gres=gpu:N, or not at all.");
+  schema.add("slurm_type", p.gpus.slurm_type)
+      .help(
+          "Slurm's name of the type to ask for, such as h100 where `sinfo --format=%G` prints gpu:h100:8. Empty: any.");
 
   schema.section("nics", "The network cards of a node that carry the training's traffic.");
   schema.add("per_node", p.nics.per_node).between(0, 64).help("Cards of a node.");

@@ -103,6 +103,7 @@ SlurmJob parse_slurm_job(std::string_view text) {
   job.node_failed = state == "NODE_FAIL" || reason == "NodeDown";
   const std::string_view restarts = field(text, "Restarts");
   std::from_chars(restarts.data(), restarts.data() + restarts.size(), job.restarts);
+  job.timed_out = state == "TIMEOUT" || reason == "TimeLimit";
   job.ending = state == "COMPLETING" || state == "CANCELLED" || state == "TIMEOUT";
   const std::string_view preempted = field(text, "PreemptTime");
   job.preempted = !preempted.empty() && preempted != "None" && preempted != "N/A" && preempted != "Unknown";

@@ -18,8 +18,10 @@ struct SlurmJob {
   bool node_failed = false;        ///< Slurm ends it since one of its nodes failed
   int restarts = 0;                ///< how often it was put back into the queue
   bool ending = false;             ///< Slurm ends it: it was cancelled or has reached its limit
-  bool preempted = false;          ///< Slurm has told the job's steps to end, and puts the job back after a grace time
-  double seconds_left = 1e9;       ///< until the time limit
+  /// Slurm ended it at a limit: of its own time, of its account's hours or of its reservation.
+  bool timed_out = false;
+  bool preempted = false;     ///< Slurm has told the job's steps to end, and takes its nodes after a grace time
+  double seconds_left = 1e9;  ///< until the time limit
 };
 
 /// Reads what `scontrol show job` prints of one job (JobState, Reason, Restarts, PreemptTime, RunTime, TimeLimit). What

@@ -91,7 +91,8 @@ std::optional<OwnerStanding> ask_owner(const std::string& run_dir) {
   const auto owner = read_owner(run_dir);
   if (!owner) return std::nullopt;
   OwnerStanding standing = examine(*owner, owner_path(run_dir), {});
-  if (standing.gone()) standing.told = told_to_end(run_dir, owner->job.id);
+  const auto told = standing.gone() ? told_to_end(run_dir, owner->job.id) : std::nullopt;
+  if (told) standing.told = told->text;
   return standing;
 }
 

@@ -71,7 +71,8 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"scancel_with_nothing_saved",
             with(after(ended("stopped", "SIGTERM", 143)), [](auto& f) { f.terminated = true; }), JobAction::stop,
             "cancelled"},
-        Row{"preempted", with(after(terminated), [](auto& f) { f.preempted = true; }), JobAction::wait, "preempted"},
+        Row{"preempted", with(after(terminated), [](auto& f) { f.preempted = true; }), JobAction::wait,
+            "preempted; the job is put back into the queue"},
         Row{"preempted_and_killed_at_the_end_of_grace",
             with(after(lost),
                  [](auto& f) {
@@ -124,6 +125,21 @@ INSTANTIATE_TEST_SUITE_P(
                    f.successors = 2;
                  }),
             JobAction::hand_over, "the next job"},
+        Row{"hours_or_reservation_used_up",
+            with(after(lost),
+                 [](auto& f) {
+                   f.terminated = true;
+                   f.timed_out = true;
+                 }),
+            JobAction::requeue, "a limit of its time, account or reservation"},
+        Row{"a_limit_after_which_the_job_is_back_already",
+            with(after(lost),
+                 [](auto& f) {
+                   f.terminated = true;
+                   f.timed_out = true;
+                   f.requeued = true;
+                 }),
+            JobAction::requeue, "a limit of its time, account or reservation"},
         Row{"crash_near_the_limit_in_a_chain",
             with(after(lost),
                  [](auto& f) {
@@ -240,6 +256,9 @@ TEST(SlurmJob, AFailedNodeAndACancellation) {
   EXPECT_TRUE(parse_slurm_job("   JobState=COMPLETING Reason=NodeDown Dependency=(null)\n").node_failed);
   EXPECT_TRUE(parse_slurm_job("   JobState=NODE_FAIL Reason=None\n").node_failed);
   EXPECT_FALSE(parse_slurm_job("   JobState=CANCELLED Reason=None\n").node_failed);
+  EXPECT_TRUE(parse_slurm_job("   JobState=COMPLETING Reason=TimeLimit Dependency=(null)\n").timed_out);
+  EXPECT_TRUE(parse_slurm_job("   JobState=TIMEOUT Reason=None\n").timed_out);
+  EXPECT_FALSE(parse_slurm_job("   JobState=COMPLETING Reason=None\n").timed_out);
   EXPECT_TRUE(parse_slurm_job("   JobState=FAILED Reason=NonZeroExitCode\n").failed);
   EXPECT_FALSE(parse_slurm_job("   JobState=COMPLETED Reason=None\n").failed);
   EXPECT_TRUE(parse_slurm_job("   JobState=CANCELLED Reason=Dependency\n   NodeList=(null)\n").cancelled_unbegun);

@@ -171,6 +171,17 @@ TEST(JobScript, NeverHidesGpusFromNccl) {
   }
 }
 
+TEST(JobScript, AsksForTheTypeOfGpuThatTheProfileNames) {
+  JobScript job = job_on("dgx-h100-infiniband", 2);
+  EXPECT_HAS(render(job, ""), "#SBATCH --gpus-per-node=8\n");
+  job.profile.gpus.slurm_type = "h100";
+  EXPECT_HAS(render(job, ""), "#SBATCH --gpus-per-node=h100:8\n");
+  job.profile.gpus.request = GpuRequest::gres;
+  EXPECT_HAS(render(job, ""), "#SBATCH --gres=gpu:h100:8\n");
+  job.profile.gpus.request = GpuRequest::none;
+  expect_not_in("#SBATCH --g", render(job, ""));
+}
+
 TEST(JobScript, QuotesPathsOfAnyKind) {
   JobScript job = job_on("local", 1);
   job.run_dir = "/my runs/100% it's";

@@ -158,6 +158,8 @@ TEST(Profile, RefusesWhatNoClusterCouldBe) {
              "c.yaml:12: cpu.cores = 3");
   EXPECT_HAS(refusal(small, {{"fabric", "ethernet"}}), "nics.per_node");
   EXPECT_HAS(refusal(small, {{"gpus.memory_gib", "2"}}), "gpus.memory_gib");
+  EXPECT_HAS(refusal(small, {{"gpus.slurm_type", "h100:8"}}), "expected letters, digits");
+  EXPECT_HAS(refusal(small, {{"gpus.slurm_type", "h100"}, {"gpus.request", "none"}}), "has no effect");
   EXPECT_HAS(refusal(small, {{"launcher.ranks_per_node", "2"}}), "launcher.ranks_per_node = 2");
   EXPECT_HAS(refusal(small, {{"gpus.per_node", "0"}}), "launcher.ranks_per_node = 0");
   EXPECT_HAS(refusal(small, {{"fabric", "efa"}, {"nics.hca", "[mlx5_0]"}}), "nics.hca");

@@ -38,6 +38,18 @@ class JobCommand : public testing::Test {
     const std::string text = fs::exists(path) ? read_bytes(path) : "";
     return static_cast<int>(std::ranges::count(text, '\n'));
   }
+  /// What the job's script noted when it was told to end.
+  void told_to_end(const std::string& shown) const {
+    fs::create_directories(workplace() / (run_ + "/job/7"));
+    write_bytes(workplace() / (run_ + "/job/7/told-to-end"), "2026-11-28T18:03:22Z 0\nJobId=7\n   " + shown + "\n");
+  }
+  /// Its script and its ranks are killed before one of them can say why.
+  void kill_all() const { write_status(workplace() / (run_ + "/status.json"), {.state = "running", .reason = ""}); }
+  /// A launch has left a checkpoint.
+  void save(const std::string& step) const {
+    write_status(workplace() / (run_ + "/status.json"),
+                 {.state = "failed", .reason = "lost", .exit_code = 71, .checkpoint = "checkpoints/" + step});
+  }
   std::string ask(const std::string& words, const std::string& slurm_job = "none", int job = 7) const {
     const CommandResult result = in_workplace(fmt::format("{}/octet job {} --run-dir {} --job {} --slurm-job {}",
                                                           OCTET_BIN_DIR, words, run_, job, slurm_job));
@@ -355,6 +367,69 @@ TEST_F(JobCommand, APreemptedLaunchIsNoneOfACrashLoop) {
   EXPECT_HAS(ask("after --launcher-code 75", shown), "action=wait");
   EXPECT_HAS(before(), "action=launch");
   EXPECT_HAS(after("70 rank 0 on n1: lost"), "action=restart");
+}
+
+/// Nor is one whose script had no time to say so, or that an administrator put back into the queue.
+TEST_F(JobCommand, ALaunchThatWasKilledForAnotherJobIsNoneOfACrashLoop) {
+  for (const auto& [shown, befell] :
+       {std::pair{"JobState=COMPLETING Restarts=0 PreemptTime=2026-11-28T18:03:20", "job 7 was preempted at "},
+        {"JobState=COMPLETING Restarts=1", "job 7 was put back into the queue at "}}) {
+    for (int launch = 0; launch < 5; ++launch) {
+      EXPECT_HAS(before(), "action=launch");
+      kill_all();
+      told_to_end(shown);
+    }
+    EXPECT_HAS(before(), "action=launch");
+    EXPECT_FALSE(fs::exists(workplace() / (run_ + "/job/7/told-to-end"))) << "it is of no later launch";
+    const std::string text = read_bytes(workplace() / (run_ + "/job/launches.jsonl"));
+    EXPECT_HAS(text, "\"reason\":\"" + std::string(befell));
+    EXPECT_HAS(text, "\"exit_code\":143,\"action\":\"wait\"");
+    EXPECT_HAS(after("70 rank 0 on n1: lost"), "action=restart");
+  }
+}
+
+/// Each start would take a whole time limit.
+TEST_F(JobCommand, LaunchesThatReachALimitWithoutACheckpointAreACrashLoop) {
+  for (int launch = 0; launch < 4; ++launch) {
+    EXPECT_HAS(before(), "action=launch");
+    kill_all();
+    told_to_end("JobState=COMPLETING Reason=TimeLimit Restarts=0");
+  }
+  EXPECT_HAS(before(), "reason='crash loop: 4 launches in a row left no new checkpoint");
+}
+
+/// By the trap of its script, before that could ask what comes next.
+TEST_F(JobCommand, ALimitStaysOneWhenTheJobIsBackInTheQueue) {
+  before();
+  told_to_end("JobState=COMPLETING Reason=TimeLimit Restarts=0");
+  write_bytes(workplace() / (run_ + "/slurm-job.txt"), "JobState=COMPLETING Reason=None\n   Requeue=1 Restarts=1\n");
+  const std::string said = ask("after --terminated --restarts 0 --launcher-code 137", run_ + "/slurm-job.txt");
+  EXPECT_HAS(said, "action=requeue");
+  EXPECT_HAS(said, "limit of its time");
+}
+
+TEST_F(JobCommand, HostsThatWereLeftOutAreTriedAgainWhenTheJobComesBack) {
+  before();
+  EXPECT_HAS(after("76 rank 1 on n1: [files] leave out hosts n2: cannot read /a on 1 of 2 host(s)"), "action=restart");
+  EXPECT_HAS(before(), "hosts='n[1,3]'");
+  write_bytes(workplace() / (run_ + "/job/failure-7.txt"), "70 lost\n");
+  EXPECT_HAS(ask("after --launcher-code 70 --time-over"), "action=requeue");
+  EXPECT_HAS(before(), "hosts='n[1-2]'");
+}
+
+TEST_F(JobCommand, NodesAreExcludedUntilALaunchGetsOn) {
+  const auto look = [&](const char* sick) {
+    for (const std::string node : {"n1", "n2", "n3"}) {
+      write_bytes(workplace() / (run_ + "/job/preflight/" + node + ".code"), node == sick ? "76\n" : "0\n");
+    }
+    return ask("before --nodes 3 --hosts n[1-3] --preflight " + run_ + "/job/preflight");
+  };
+  EXPECT_HAS(look("n1"), "exclude=n1\n");
+  EXPECT_HAS(look("n2"), "exclude='n[2,1]'");
+  EXPECT_HAS(look("none"), "action=launch");
+  save("step-20");
+  EXPECT_HAS(ask("after --launcher-code 71"), "action=restart");
+  EXPECT_HAS(look("n3"), "exclude=n3\n");
 }
 
 /// A job of one node: what is wrong with it is the node's, and another one may do; what is wrong with the storage is

@@ -18,6 +18,8 @@ inline constexpr const char* fake_sbatch =
     "  --test-only)\n"
     "    cat >\"$FAKE/tested.sh\"\n"
     "    [[ -z ${FAKE_REFUSE:-} ]] || { echo \"sbatch: error: invalid partition specified: main\" >&2 && exit 1; }\n"
+    "    [[ -z ${FAKE_DRAINED:-} ]] || { echo 'allocation failure: Requested node configuration is not available' >&2 "
+    "&& exit 1; }\n"
     "    echo 'sbatch: Job 7 to start at 2026-05-01T12:00:00 using 4 processors' >&2 ;;\n"
     "  *)\n"
     "    id=$(($(cat \"$FAKE/last\" 2>/dev/null || echo 100) + 1))\n"

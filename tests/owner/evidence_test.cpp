@@ -159,6 +159,8 @@ TEST_F(Evidence, WhoToldTheJobOfAnOwnerThatIsGoneToEnd) {
            {"JobState=COMPLETING Restarts=1 RunTime=00:00:07 TimeLimit=00:30:00", "was cancelled"},
            {"JobState=COMPLETING Restarts=2 RunTime=00:00:07 TimeLimit=00:30:00", "was put back into the queue"},
            {"JobState=COMPLETING RunTime=00:30:02 TimeLimit=00:30:00", "reached its time limit"},
+           {"JobState=COMPLETING Reason=TimeLimit RunTime=00:07:02 TimeLimit=00:30:00",
+            "was ended at a limit of its time, account or reservation"},
            {"JobState=RUNNING PreemptTime=2026-11-28T18:03:20 Restarts=1", "was preempted"},
            {"JobState=NODE_FAIL Reason=NodeDown", "lost a node, and was ended by Slurm"}}) {
     write_bytes(note, "2026-11-28T18:03:22Z 1\nJobId=12 JobName=a\n   " + shown + "\n");

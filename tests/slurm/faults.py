@@ -271,19 +271,40 @@ def scancel_saves_and_does_not_come_back(folder):
     run.losses()
 
 
+def take_its_nodes(run):
+    """A job of a partition that may; its id."""
+    return output_of("sbatch", "--parsable", "--partition=main", "--exclusive", f"--nodelist={','.join(run.nodes())}", "--nodes=2",
+                     "--output=/dev/null", "--time=2", "--wrap", "sleep 5").strip()
+
+
 @scenario
 def a_preempted_job_comes_back(folder):
     run = Run(folder, "preempted", 3000)
     run.submit_changed(2, {r"^#SBATCH --partition=.*$": "#SBATCH --partition=low"})
     run.wait_for_step(10)
-    nodes = ",".join(run.nodes())
-    hog = output_of("sbatch", "--parsable", "--partition=main", "--exclusive", f"--nodelist={nodes}", "--nodes=2",
-                    "--output=/dev/null", "--time=2", "--wrap", "sleep 5").strip()
+    hog = take_its_nodes(run)
     until("the end of the first launch", lambda: run.actions()[:1] == ["wait"], 60)
     expect(run.launches()[0]["reason"] == "SIGTERM", f"{run.launches()}")
     until("a second launch", lambda: len(run.launches()) > 1, 120)
     expect(run.launches()[1]["job"] == run.launches()[0]["job"], "Slurm's requeue keeps the id")
     run.wait_for_step(run.status()["step"] + 3)
+    output_of("scancel", hog, *run.jobs)
+    run.wait_for_end()
+    run.losses()
+
+
+@scenario
+def a_job_that_is_cancelled_for_another_comes_back(folder):
+    """Slurm itself puts none back in a partition like this one, which tells script and ranks at the same time."""
+    partition = f"cancelled-{folder.name[-1]}"  # a second try has another one
+    output_of("scontrol", "create", f"PartitionName={partition}", "Nodes=ALL", "State=UP", "PriorityTier=1", "PreemptMode=CANCEL", "GraceTime=0")
+    run = Run(folder, "cancelled-for-another", 3000)
+    run.submit_changed(2, {r"^#SBATCH --partition=.*$": f"#SBATCH --partition={partition}"})
+    run.wait_for_step(10)
+    hog = take_its_nodes(run)
+    until("a second launch", lambda: len(run.launches()) > 1, 120)
+    first, second = run.launches()[:2]
+    expect(first["job"] == second["job"] and first["action"] == "wait", f"{run.launches()}\n{run.log()}")
     output_of("scancel", hog, *run.jobs)
     run.wait_for_end()
     run.losses()

@@ -27,6 +27,19 @@ def a_time_limit_is_met_with_a_checkpoint_and_a_requeue(folder):
 
 
 @scenario
+def a_job_that_slurm_ends_at_its_limit_comes_back(folder):
+    """As one does whose ranks did not end in time after the signal, which nobody gets here."""
+    run = Run(folder, "over-limit", 1000000)
+    run.submit_changed(2, {r"^#SBATCH --signal=.*$": "#SBATCH --comment=none", r"^#SBATCH --time=.*$": "#SBATCH --time=1"})
+    (job,) = run.jobs
+    until("an end at the limit", lambda: run.actions()[:1] == ["requeue"], 150)
+    until("Slurm has put it back", lambda: run.state_of(job) == "PENDING", 60)
+    output_of("scancel", job)
+    run.wait_for_end()
+    expect("Slurm refused" not in run.log(), run.log())
+
+
+@scenario
 def the_lead_is_that_of_the_last_checkpoint(folder):
     # Checkpoints are said to take so long that the script's own clock, not Slurm's signal, must end the launch; the run
     # has more steps than it can take until then.
@@ -100,4 +113,4 @@ def a_job_that_is_cancelled_while_its_run_hangs_is_no_lost_one(folder):
     run.expect_finished()
     launch = run.launches()[0]
     expect(launch["state"] == "stopped" and launch["action"] == "stop" and launch["ended"], f"{launch}")
-    expect(launch["reason"].startswith(told) and "killed before they could save anything" in launch["reason"], f"{launch}")
+    expect(told in launch["reason"] and "killed before they could save anything" in launch["reason"], f"{launch}")

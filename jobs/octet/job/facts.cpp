@@ -44,6 +44,7 @@ JobFacts facts_of(const po::variables_map& values) {
   facts.time_is_over = values["time-over"].as<bool>();
   facts.successors = values["successors"].as<int>();
   facts.preempted = slurm.preempted;
+  facts.timed_out = slurm.timed_out;
   facts.node_failed = slurm.node_failed;
   const int restarts = values["restarts"].as<int>();
   facts.requeued = restarts >= 0 && slurm.restarts > restarts;

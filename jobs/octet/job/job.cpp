@@ -80,6 +80,14 @@ LaunchRecord* lost_launch(LaunchLog& log, const std::string& job) {
   return ask_slurm(theirs).value_or(false) ? other : nullptr;
 }
 
+/// What such a launch ended with. One that Slurm ended for its own reasons says nothing of the run (fruitless); a limit
+/// counts, since the next start may reach it too.
+JobAction after_lost_launch(const std::optional<ToldToEnd>& told) {
+  if (!told) return JobAction::restart;
+  if (told->at_limit) return JobAction::requeue;
+  return told->comes_back ? JobAction::wait : JobAction::stop;
+}
+
 int before(const po::variables_map& values) {
   if (is_another_runs(values)) return 0;
   const auto text = [&](const char* name) { return values[name].as<std::string>(); };
@@ -96,7 +104,7 @@ int before(const po::variables_map& values) {
   LaunchLog log(text("run-dir"));
   if (LaunchRecord* lost = lost_launch(log, text("job"))) {
     end_launch(*lost, text("run-dir"), "", "");
-    lost->action = name_of(told_to_end(text("run-dir"), lost->launch.job) ? JobAction::stop : JobAction::restart);
+    lost->action = name_of(after_lost_launch(told_to_end(text("run-dir"), lost->launch.job)));
   }
   leave_out_hosts(facts, log.left_out(text("job")));
   facts.fruitless = log.fruitless();
@@ -118,6 +126,8 @@ int before(const po::variables_map& values) {
     decision = {JobAction::stop, e.what()};
     note_end(text("run-dir"), decision);
   }
+  // What was kept of the start before; not where this one is told to end, too.
+  if (!facts.terminated) forget_told_to_end(text("run-dir"), text("job"));
   print_decision(decision, hosts);
   log::out("lead={}", stop_lead_seconds(values["min-lead"].as<std::int64_t>(), checkpoint_seconds(text("run-dir"))));
   log::out("left={}", static_cast<std::int64_t>(facts.seconds_left));
@@ -181,6 +191,9 @@ int after(const po::variables_map& values) {
   } else {
     end_launch(*record, run, launcher, values["said"].as<std::string>());
   }
+  // Slurm does not say it any more once the job is back in the queue.
+  const auto told = told_to_end(run, job);
+  facts.timed_out = facts.timed_out || (told && told->at_limit);
   facts.last = record->launch;
   facts.checkpoint = record->checkpoint_after;
   facts.fruitless = log.fruitless();

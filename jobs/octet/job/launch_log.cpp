@@ -8,6 +8,13 @@
 #include "src/cluster/host_list.h"
 
 namespace octet {
+namespace {
+
+bool has_new_checkpoint(const LaunchRecord& r) {
+  return !r.ended.empty() && r.checkpoint_after != r.launch.checkpoint;
+}
+
+}  // namespace
 
 LaunchLog::LaunchLog(const std::string& run_dir)
     : run_dir_(run_dir), read_(read_launches(run_dir)), records_(in_order(read_)) {}
@@ -28,7 +35,7 @@ int LaunchLog::fruitless() const {
   for (auto r = records_.rbegin(); r != records_.rend(); ++r) {
     if (r->ended.empty()) continue;
     const bool on_purpose = r->action == "stop" || r->action == "finish" || r->action == "wait";
-    if (on_purpose || r->checkpoint_after != r->launch.checkpoint) break;
+    if (on_purpose || has_new_checkpoint(*r)) break;
     ++count;
   }
   return count;
@@ -37,16 +44,21 @@ int LaunchLog::fruitless() const {
 std::vector<std::string> LaunchLog::left_out(const std::string& job) const {
   std::vector<std::string> hosts;
   for (const LaunchRecord& r : records_) {
-    if (r.launch.job != job || r.launch.exit_code != static_cast<int>(ExitCode::unhealthy)) continue;
-    std::ranges::copy(left_out_hosts(r.launch.reason), std::back_inserter(hosts));
+    if (r.launch.job != job) continue;
+    if (r.launch.exit_code == static_cast<int>(ExitCode::unhealthy)) {
+      std::ranges::copy(left_out_hosts(r.launch.reason), std::back_inserter(hosts));
+    }
+    const bool goes_on = r.action.empty() || r.action == name_of(JobAction::restart);
+    if (!goes_on) hosts.clear();
   }
   return hosts;
 }
 
 std::vector<std::string> LaunchLog::with_excluded(std::vector<std::string> hosts) const {
-  for (const LaunchRecord& r : records_) {
-    if (r.action != name_of(JobAction::exclude)) continue;
-    for (const std::string& host : expand_hosts(r.hosts)) {
+  const auto fruitful = std::ranges::find_if(records_.rbegin(), records_.rend(), has_new_checkpoint);
+  for (auto r = fruitful.base(); r != records_.end(); ++r) {
+    if (r->action != name_of(JobAction::exclude)) continue;
+    for (const std::string& host : expand_hosts(r->hosts)) {
       if (std::ranges::find(hosts, host) == hosts.end()) hosts.push_back(host);
     }
   }

@@ -24,10 +24,12 @@ class LaunchLog {
   /// Launches in a row, up to the last that has ended, that left no new checkpoint. What a user, Slurm or the run
   /// itself ended on purpose begins the count anew.
   int fruitless() const;
-  /// Hosts for which launches of this job ended (exit code 76, src/base/hosts.h). A check of the node may find nothing
-  /// wrong with them.
+  /// Hosts for which launches of this job ended (exit code 76, src/base/hosts.h) since it got its nodes. A check of the
+  /// node may find nothing wrong with them. When the job comes back from the queue they may be mended.
   std::vector<std::string> left_out(const std::string& job) const;
-  /// These hosts and all that were excluded before, each once.
+  /// These hosts and all that were excluded since the last launch that left a new checkpoint, each once. One that was
+  /// mended meanwhile is used again, one that was not is found again by the look at the nodes, and excluded with those
+  /// that were found since; so that a run that gets nowhere goes through the sick nodes of a cluster one by one.
   std::vector<std::string> with_excluded(std::vector<std::string> hosts) const;
   /// The files of jobs whose launches have changed (launch_files.h). Internal error where one cannot be written.
   void write() const;

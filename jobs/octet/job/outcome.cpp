@@ -96,7 +96,7 @@ RunStatus completed(RunStatus status, const std::string& run_dir, const std::str
     const std::string after_it = status.reason == no_words ? "" : "; " + status.reason;
     status.state = "stopped";
     status.exit_code = static_cast<int>(status.checkpoint.empty() ? ExitCode::terminated : ExitCode::resumable);
-    status.reason = killed_unsaved(*told, status.checkpoint) + after_it;
+    status.reason = killed_unsaved(told->text, status.checkpoint) + after_it;
   }
   return status;
 }

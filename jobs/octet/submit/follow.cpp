@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -38,10 +39,11 @@ void print_silent(const std::string& id, const std::string& output, const SlurmJ
   }
 }
 
-/// Jobs that have ended without a word. Slurm remembers a job for a few minutes.
-void print_silent_jobs(const SubmittedRun& run) {
+/// Jobs that have ended without a word: those that are in the queue have not. Slurm remembers a job for a few minutes.
+void print_silent_jobs(const SubmittedRun& run, const std::vector<QueuedJob>& queued) {
   if (find_program("scontrol").empty()) return;
   for (const JobRecord& job : run.jobs) {
+    if (std::ranges::find(queued, job.id, &QueuedJob::id) != queued.end()) continue;
     const std::string output = fmt::format("{}/job-{}.out", run.path, job.id);
     std::error_code absent;
     if (fs::file_size(output, absent) > 0 && !absent) continue;
@@ -49,6 +51,12 @@ void print_silent_jobs(const SubmittedRun& run) {
     if (said.timed_out) return;
     if (said.succeeded()) print_silent(job.id, output, parse_slurm_job(said.out));
   }
+}
+
+/// What a person can do about a job that waits for one.
+std::string way_out(const QueuedJob& job) {
+  const bool is_held = job.text.find("Held") != std::string::npos || job.text.find(" held)") != std::string::npos;
+  return is_held ? fmt::format(": `scontrol release {}` (docs/problems.md, \"A job is held\")", job.id) : "";
 }
 
 /// Not every cluster keeps accounts: its refusal is no error here.
@@ -77,8 +85,8 @@ ExitCode print_jobs(const SubmittedRun& run) {
   const bool is_slurm_here = !find_program("squeue").empty();
   const Queue queue = is_slurm_here ? ask_queue(run, onlooker_patience()) : Queue{};
   if (queue.answer.came()) {
-    print_silent_jobs(run);
-    for (const QueuedJob& job : queue.jobs) log::out("         {} {}", job.id, job.text);
+    print_silent_jobs(run, queue.jobs);
+    for (const QueuedJob& job : queue.jobs) log::out("         {} {}{}", job.id, job.text, way_out(job));
   } else {
     log::out("         Slurm did not answer (docs/problems.md, \"Slurm does not answer\"): {}", queue.answer.silence);
   }

@@ -94,7 +94,7 @@ std::string end_of_a_start(const SubmittedRun& run, const std::optional<OwnerSta
   if (owner && !owner->gone()) return "";
   if (owner && owner->told) return ": " + *owner->told;
   for (auto job = run.jobs.rbegin(); job != run.jobs.rend(); ++job) {
-    if (const auto told = told_to_end(run.path, job->id)) return ": " + *told;
+    if (const auto told = told_to_end(run.path, job->id)) return ": " + told->text;
   }
   return "";
 }
