@@ -22,7 +22,7 @@ insist() {
   until code=0 && slurm "$@" 2>"$work/refusal" || { code=$? && false; }; do
     need_directory
     is_silent "$code" || { cat "$work/refusal" >&2 && return 1; }
-    say "$1 did not do its work: $(head -n 1 "$work/refusal"); again in $poll_seconds s" >&2
+    say "$1 did not succeed: $(head -n 1 "$work/refusal"); again in $poll_seconds s" >&2
     pause
   done
 }
@@ -36,7 +36,7 @@ submit_successor() {
   until code=0 && successor=$(slurm sbatch --parsable "$@" "$run_dir/job.sh" 2>"$work/refusal") || { code=$? && false; }; do
     need_directory
     is_silent "$code" || { cat "$work/refusal" >&2 && return 1; }
-    say "sbatch did not do its work: $(head -n 1 "$work/refusal"); again in $poll_seconds s"
+    say "sbatch did not succeed: $(head -n 1 "$work/refusal"); again in $poll_seconds s"
     pause
     successor=$(successors | grep -vxFf <(echo "$before") | head -n 1)
     [[ -z $successor ]] || return 0
@@ -70,7 +70,7 @@ tell_successors() {
   for id in $ids; do
     avoids=$(avoided_by "$id") && insist scontrol update JobId="$id" ExcNodeList="$avoids" || return 1
   done
-  say "those that wait go on, without $exclude: ${ids//$'\n'/, }"
+  say "the jobs that wait go on, and avoid $exclude: ${ids//$'\n'/, }"
 }
 
 # Has Slurm put this job back into the queue. One that is there already, it calls pending.
@@ -97,7 +97,7 @@ cancel_rest() {
     jobs=$("$octet" job rest --run-dir "$run_dir" --job "$SLURM_JOB_ID" --after "$action" --steps "$steps" --waiting "$jobs") || continue
     jobs=$(grep -xE '[0-9_+]+' <<<"$jobs") # in pyxis' containers a site's TaskProlog prints there, too
     [[ -n $jobs ]] || return 0
-    ! slurm xargs scancel <<<"$jobs" || { say "cancelled what has nothing to do any more: ${jobs//$'\n'/, }" && return 0; }
+    ! slurm xargs scancel <<<"$jobs" || { say "cancelled the jobs that have nothing left to do: ${jobs//$'\n'/, }" && return 0; }
   done
   say "Slurm did not cancel the jobs that wait for this one (${jobs:-it does not say which}): scancel --name=$SLURM_JOB_NAME"
 }

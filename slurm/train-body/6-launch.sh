@@ -52,7 +52,7 @@ watch_this_node() {
     "$slurm_seconds" "$poll_seconds" &
   watcher=$!
   for ((n = 0; n < 60; n++)); do [[ ! -e $work/watching ]] || return 0; sleep 0.5; done
-  say "no task watches this node from $last: should it die, cancel the job by hand"
+  say "no task on $last watches this node, $SLURMD_NODENAME: if this node dies, cancel the job by hand"
 }
 
 # Slurm ends this script, since the job is or will be back in the queue. Once it has said so, nothing keeps the nodes but

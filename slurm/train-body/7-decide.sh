@@ -15,7 +15,7 @@ ask() {
     fi
     # In pyxis' containers it is a step, which Slurm may refuse or fail to start; nothing is known then.
     [[ ${#container_options[@]} != 0 && -z $terminated ]] || end_for "octet job $1 failed with code $code; the job's log says why"
-    say "octet job $1 did not do its work; again in $poll_seconds s" && pause
+    say "octet job $1 did not succeed; again in $poll_seconds s" && pause
   done
   # In pyxis' containers what a site's TaskProlog prints is in it, too.
   eval "$(grep -E '^(action|reason|exclude|hosts|lead|left)=' <<<"$answer")"
@@ -60,7 +60,7 @@ while :; do
       [[ -z $terminated ]] && tell_successors && exit 0
       [[ -z $terminated ]] &&
         submit_successor --exclude="$exclude${user_exclude:+,$user_exclude}" &&
-        say "goes on as job $successor, without $exclude" && exit 0
+        say "the run goes on as job $successor, which avoids $exclude" && exit 0
       # Where jobs may submit none, as from other nodes than those for logins. A cluster that has too few nodes without
       # those refuses in other words: the job would wait for ever.
       [[ -z $terminated ]] && ! grep -qiE 'node (configuration|count)' "$work/refusal" && come_back_without && wait_for_slurm

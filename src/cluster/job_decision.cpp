@@ -41,10 +41,11 @@ JobDecision at_time_limit(const JobFacts& f, std::string reason) {
 
 JobDecision before_launch(const JobFacts& f) {
   if (!f.unchecked.empty()) {
-    return {JobAction::stop, fmt::format("the look at nodes failed on {}; see the job's folder preflight",
+    return {JobAction::stop, fmt::format("octet doctor itself failed on {}; its output is in RUN/job/ID/preflight",
                                          fmt::join(f.unchecked, ", "))};
   }
-  if (!f.in_common.empty()) return {JobAction::stop, "every node finds the same: " + f.in_common};
+  if (!f.in_common.empty())
+    return {JobAction::stop, "all nodes have the same finding, which other nodes would have too: " + f.in_common};
   if (f.time_is_over) return at_time_limit(f, "the time limit is near");
   if (std::ssize(f.healthy) >= f.nodes_wanted) {
     return {JobAction::launch, count_of(f.healthy, f.nodes_wanted)};

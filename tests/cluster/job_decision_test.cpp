@@ -192,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"check_failed", with(before({"a", "b"}, {}, {}), [](auto& f) { f.unchecked = {"b"}; }), JobAction::stop,
             "failed on b"},
         Row{"all_find_the_same", with(before({}, {}, {"a", "b"}), [](auto& f) { f.in_common = "no space"; }),
-            JobAction::stop, "every node finds the same: no space"},
+            JobAction::stop, "all nodes have the same finding, which other nodes would have too: no space"},
         Row{"no_time_left", with(before({"a", "b"}, {}, {}), [](auto& f) { f.time_is_over = true; }),
             JobAction::requeue, "time limit"},
         Row{"no_time_left_in_a_chain",

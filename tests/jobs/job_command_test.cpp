@@ -442,7 +442,7 @@ TEST_F(JobCommand, OneUnhealthyNodeIsLeftOutUnlessItsStorageIsWhatIsWrong) {
                 fmt::format(R"({{"findings": [{{"check": "{}", "state": "bad", "seen": "what is wrong"}}]}})", check));
     const std::string said = ask("before --nodes 1 --hosts n1 --preflight " + look);
     EXPECT_HAS(said, fmt::format("action={}", action));
-    EXPECT_EQ(said.find("every node finds the same: storage.space: what is wrong") != std::string::npos,
+    EXPECT_EQ(said.find("which other nodes would have too: storage.space: what is wrong") != std::string::npos,
               std::string(action) == "stop")
         << said;
   }

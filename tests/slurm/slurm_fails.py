@@ -59,8 +59,8 @@ def the_time_limit_is_met_while_slurm_is_silent(folder):
         if mode == "fail":
             output_of("scancel", "--signal=USR1", "--batch", job)
             until("a requeue is decided", lambda: run.actions() == ["requeue"], 60)
-        before = run.log().count("scontrol did not do its work")
-        until(f"another try, {mode}", lambda n=before: run.log().count("scontrol did not do its work") > n, 30)
+        before = run.log().count("scontrol did not succeed")
+        until(f"another try, {mode}", lambda n=before: run.log().count("scontrol did not succeed") > n, 30)
     expect(run.status()["exit_code"] == 75 and run.status()["reason"] == "SIGUSR1", f"{run.status()}")
     expect(run.state_of(job) == "RUNNING", "the allocation is still there")
     (place / "mode").write_text("real")
