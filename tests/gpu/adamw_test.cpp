@@ -242,7 +242,7 @@ TEST_F(GpuAdamW, HasTheBitsOfTheCpuAlsoAtTheEdges) {
 
 /// In e4m3, as a cast of what the update has left writes them.
 TEST_F(GpuAdamW, CastsTheParametersThatItLeaves) {
-  for (const std::int64_t n : {1, 3, 4, 1023, 4099, 16384, 300007}) {
+  for (const std::int64_t n : {1, 3, 4, 1023, 4099, 16384, 50003}) {
     for (const std::int64_t offset : {0, 1, 2, 3}) {
       for (const std::int64_t multiprocessors : {0, 3}) {
         for (const std::uint32_t skipped : {0u, 1u}) {
