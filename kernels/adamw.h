@@ -43,10 +43,11 @@ struct AdamWUpdate {
   double bias2 = 1;                       ///< 1 - beta2^step
   const float* gradient_scale = nullptr;  ///< device: the clip factor
   const std::uint32_t* skip = nullptr;    ///< device: when non-zero nothing is changed
-  void* rounded = nullptr;                ///< [n], bf16: where the new parameter goes rounded too; null: nowhere
-  Float8Out float8{};                     ///< [n], e4m3: the parameter as it is left, not transposed
-  ScalePrediction prediction{};           ///< of float8's scale; the update itself does not read it
-  StatsOut stats{};                       ///< of the parameter as it is left; non_finite is not used
+  /// Where the new parameter goes in another form too: `rounded` or float8.y, not transposed, or neither.
+  void* rounded = nullptr;       ///< [n], bf16
+  Float8Out float8{};            ///< [n], e4m3: the parameter as it is left, also by a step that is skipped
+  ScalePrediction prediction{};  ///< of float8's scale; the update itself does not read it
+  StatsOut stats{};              ///< of the parameter as it is left; non_finite is not used
   /// The most multiprocessors of a GPU that the update may take. It takes each of them whole, so that the others are
   /// free for work beside it; 0 means all. The CPU has no use for it.
   std::int64_t multiprocessors = 0;

@@ -24,8 +24,9 @@ struct StatsOut {
 };
 
 /// The place where a kernel leaves the fp8 form of a tensor that it wrote, when the scale is known before the values
-/// (delayed scaling): saturating round-to-nearest-even of (the value as stored · *scale). Null is "not asked". Where it
-/// is asked for, the kernels that say so need not have a place for the tensor itself.
+/// (delayed scaling, a prediction, or a pass that has measured them): saturating round-to-nearest-even of (the value as
+/// stored · *scale). Null is "not asked". Where it is asked for, the kernels that say so need not have a place for the
+/// tensor itself.
 struct Float8Out {
   void* y = nullptr;
   void* y_transposed = nullptr;  ///< [columns, rows], beside y; not every kernel offers it

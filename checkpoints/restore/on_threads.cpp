@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -33,15 +34,25 @@ void on_threads(std::size_t n, int threads, const std::function<void(std::size_t
   };
   std::vector<std::jthread> pool;  // joins when it goes
   std::unique_lock lock(mutex);
-  // Where the system gives no thread or `meanwhile` throws, the others end too. Goes before the lock.
+  // Where `meanwhile` throws, the others end too. Goes before the lock.
   struct End {
     std::stop_source& stop;
     ~End() { stop.request_stop(); }
   };
   const End end{stop};
   for (std::size_t t = 0; t < std::min(n, static_cast<std::size_t>(std::max(1, threads))); ++t) {
-    pool.emplace_back(take_turns);
+    try {
+      pool.emplace_back(take_turns);
+    } catch (const std::system_error&) {  // the system gives no more: those that there are do it all
+      break;
+    }
     ++running;
+  }
+  if (pool.empty() && n > 0) {
+    ++running;
+    lock.unlock();
+    take_turns();
+    lock.lock();
   }
   while (!all_ended.wait_for(lock, std::chrono::milliseconds(50), [&] { return running == 0; })) {
     if (meanwhile) meanwhile();

@@ -229,8 +229,8 @@ def transpose(rows, columns):
 
 
 def add_rmsnorm(dim, float8=False, measures=False):
-    """`measures`: its output is not stored, only its abs-max is taken, as in recipe tensorwise. `float8`, here and below: what recipe delayed has the kernel write. A norm's output is then written in 8 bits
-    alone, a norm's gradient in both, and rotated gradients in 8 bits, as stored and transposed."""
+    """`measures`: its output is not stored, only its abs-max is taken, as in recipe tensorwise. `float8`, here and below:
+    what recipe delayed has the kernel write. A norm's output is then written in 8 bits alone, a norm's gradient in both, and rotated gradients in 8 bits, as stored and transposed."""
     if measures:
         return kernel("add_rmsnorm", 6 * TOKENS * dim, rows=TOKENS, columns=dim, how="measures")
     return kernel("add_rmsnorm", (7 if float8 else 8) * TOKENS * dim, rows=TOKENS, columns=dim, **writes(float8))

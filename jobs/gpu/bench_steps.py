@@ -19,8 +19,9 @@ LEARNING_RATE = 1e-6  # of both programs: numbers stay what they are, over as ma
 def block_ops(m, precision, micro_batches=1, recipe=None, gradients=None, left=True):
     """(label, row, count) of a block's forward and backward and of its weights' part of a step, for one of the step's
     micro-batches: what is done once a step counts as its share. `recipe`: of float8, tensorwise (None) or delayed.
-    `gradients`: bf16 is what the weights' are in then, in steps of one micro-batch, in place of fp32. What moves less than a megabyte is left out.
-    `left`: AdamW leaves the weights in 8 bits, as it has done since daca5fb; before, a cast made both forms of them. tests/checks/block_ops_test.py holds this against the program's dry run."""
+    `gradients`: bf16 is what the weights' are in then, in steps of one micro-batch, in place of fp32. What moves less than a
+    megabyte is left out. `left`: AdamW leaves the weights in 8 bits, as it has done since ead6b49; before, a cast made both
+    forms of them. tests/checks/block_ops_test.py holds this against the program's dry run."""
     ops, once = [], 1 / micro_batches
     add = lambda label, row, count=1: ops.append((label, row, count))
     dim, ffn, q, kv = m["dim"], m["ffn_dim"], q_dim(m), kv_dim(m)

@@ -53,7 +53,7 @@ nodes_of() {
 waiting() { slurm squeue --noheader --user="$(id -un)" --name="$SLURM_JOB_NAME" --states=PENDING --format='%A %r' 2>/dev/null; }
 
 # Those that wait for this one to go on with the run: not those that are held until a person releases them.
-successors() { waiting | grep -vi held | cut -d ' ' -f 1 | grep -vx "$SLURM_JOB_ID" || true; }
+successors() { waiting | grep -viE 'held|JobHold' | cut -d ' ' -f 1 | grep -vx "$SLURM_JOB_ID" || true; }
 
 # The nodes that a job is to avoid: those in `exclude`, beside those that it avoids already.
 avoided_by() {
@@ -80,7 +80,8 @@ come_back() { insist scontrol requeue "$SLURM_JOB_ID" || grep -qi 'pending execu
 # avoid nodes while it is still being ended. Slurm tells all processes of the script to end then, also its commands.
 come_back_without() (
   avoids=$(avoided_by "$SLURM_JOB_ID") || exit 1
-  trap '' TERM
+  trap '' TERM # which timeout does not hand on to its command
+  slurm() { timeout --kill-after="$slurm_seconds" "$slurm_seconds" env --ignore-signal=TERM "$@"; }
   come_back || exit 1
   insist scontrol update JobId="$SLURM_JOB_ID" ExcNodeList="$avoids" && say "goes on as this job, without $exclude"
   exit 0

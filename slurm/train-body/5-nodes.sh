@@ -42,6 +42,6 @@ look_at_nodes() {
   ((${#container_options[@]} == 0)) || seconds=1800 # pyxis imports the image first
   run "$seconds" srun --nodes="$count" --ntasks="$count" --ntasks-per-node=1 --cpus-per-task="$((ranks_per_node * cpus_per_rank))" \
     --cpu-bind=none --mpi=none --no-kill --overlap --kill-on-bad-exit=0 "${container_options[@]}" bash -c "$look" look "$work/preflight" "${check[@]}" >"$work/preflight.log" 2>&1 || code=$?
-  ((code != 124)) || say "the look at nodes was ended after $seconds s (srun: $code): $(tail -n 1 "$work/preflight.log")"
+  ((code != 124 && code != 137)) || say "the check of the nodes was ended after $seconds s: $(tail -n 1 "$work/preflight.log")"
   slurm scontrol show topology >"$work/topology.txt" 2>/dev/null || true
 }

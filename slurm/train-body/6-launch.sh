@@ -42,7 +42,7 @@ watch_this_node() {
   watch='trap : USR1; touch "$3"; limit=(timeout --kill-after="$4" "$4")
     while :; do
       sleep "$5"
-      nodes=$("${limit[@]}" squeue --noheader --jobs="$2" --format=%N) && [[ -n $nodes ]] &&
+      nodes=$("${limit[@]}" squeue --noheader --states=RUNNING --jobs="$2" --format=%N) && [[ -n $nodes ]] &&
         nodes=$("${limit[@]}" scontrol show hostnames "$nodes") && [[ -n $nodes ]] || continue
       grep -qx "$1" <<<"$nodes" || "${limit[@]}" scontrol requeue "$2"
     done'

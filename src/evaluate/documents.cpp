@@ -108,7 +108,7 @@ class TextReader final : public DocumentReader {
   const Tokenizer& tokenizer_;
   ReaderOptions read_;
   ChunkEncoder encoder_;
-  std::vector<Unit> units_;
+  std::vector<InputUnit> units_;
   std::unique_ptr<ChunkReader> reader_;
   Chunk chunk_;
   EncodedChunk encoded_;

@@ -126,13 +126,14 @@ void add_inputs(std::vector<OperandExchange>& all, const Pass& pass, const std::
 
 void add_gradients(std::vector<OperandExchange>& all, const Pass& pass, const std::vector<std::string>& group) {
   const std::optional<DType> scattered = pass.scattered_after(pass.find("grad_input", group).end);
-  const bool column_parallel = scattered.has_value();  // what is gathered before its GEMMs is the input
+  const bool column_parallel = scattered.has_value();              // what is gathered before its GEMMs is the input
+  const std::size_t begin = pass.find("grad_input", group).begin;  // before it, SwiGLU's two exchange their abs-maxes
   for (const std::string& linear : group) {
     const GemmRun run = pass.find("grad_input", {linear});
     OperandExchange x{.linears = {linear}, .gradient = true, .scattered = scattered};
     x.format = run.gemms.front().a;
     x.several_scales = run.gemms.front().a_scales != ScaleForm::tensor;
-    x.reduced = !pass.exchange.between(run.begin, run.begin, Kind::reduce_max).empty();
+    x.reduced = x.float8() && !pass.exchange.between(begin, run.begin, Kind::reduce_max).empty();
     if (!column_parallel) x.travels = travelled(pass.exchange.between(run.begin, run.begin, Kind::gather), x.format);
     all.push_back(x);
   }

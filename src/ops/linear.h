@@ -46,7 +46,7 @@ struct WeightOperand {
 struct OutputGradient {
   Tensor dy;
   QuantScale scale{};
-  Tensor quantized{};   ///< of rank 0: the linear casts dy; else dy may have no data
+  Tensor quantized{};   ///< of rank 0: the linear casts dy; else nobody reads dy's data
   Tensor transposed{};  ///< of it, [out, n]; of rank 0: not made
 
   bool is_cast() const { return quantized.shape.rank() != 0; }

@@ -43,8 +43,8 @@ class FsdpWeights final : public WeightProvider {
   void invalidate();
   /// The places at which an update of the unit's masters is to leave each new parameter as well, in bf16 or fp8 as it
   /// is gathered; null for a parameter whose master is itself the weight. The gathered weights are then those of the
-  /// next step. Empty where the unit has to be gathered anew: it is not whole or is exchanged, or the scales of its fp8
-  /// weights are.
+  /// next step. Empty where the unit has to be gathered anew: it is not whole, it is exchanged, or ranks exchange
+  /// abs-maxes for the scales of its fp8 weights.
   std::vector<void*> places_of_update(int unit) const;
   /// The masters have been updated, and places_of_update with them: nothing else that is gathered may be used again.
   void updated();

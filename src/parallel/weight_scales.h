@@ -52,8 +52,8 @@ class WeightScales {
   /// were raised. Neighbours in the list are neighbours among the fp8 weights.
   void update_whole(std::size_t begin, std::size_t end, Stream& stream, const KernelTable& kernels);
   /// The scale of one weight from its gathered bf16 form, the path without fp8 all-gather: nothing to communicate but
-  /// for the MAX over the other tensor-parallel parts. Does nothing for a recipe that remembers,
-  /// which measures the masters.
+  /// for the MAX over the other tensor-parallel parts. Does nothing for a recipe that remembers, which measures the
+  /// masters.
   void measure_gathered(std::size_t i, const Tensor& gathered, Communicator& tp, const KernelTable& kernels);
 
  private:

@@ -17,6 +17,7 @@
 #include "checkpoints/format/hash.h"
 #include "checkpoints/restore/on_threads.h"
 #include "tests/checkpoints/virtual_ranks.h"
+#include "tests/support/no_threads.h"
 
 namespace {
 
@@ -158,6 +159,17 @@ TEST_F(OnThreads, CallsEachOnceAndTheCallerInTheEnd) {
 }
 
 /// The second call waits until it is asked to stop, which the failure of the first does; a third never begins.
+TEST_F(OnThreads, WithoutAnyTheCallerDoesItAll) {
+  const octet::test::NoThreads none;
+  std::vector<std::size_t> called;
+  int meanwhile = 0;
+  on_threads(
+      3, 2, [&](std::size_t i, const std::stop_token&) { called.push_back(i); }, [&] { ++meanwhile; });
+  EXPECT_EQ(called, (std::vector<std::size_t>{0, 1, 2}));
+  EXPECT_EQ(meanwhile, 1);
+  on_threads(0, 2, [](std::size_t, const std::stop_token&) { FAIL(); });
+}
+
 TEST_F(OnThreads, TheFirstFailureStopsTheOthersAndComesOut) {
   std::latch both(2);
   std::atomic<int> begun = 0;

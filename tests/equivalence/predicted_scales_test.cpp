@@ -56,6 +56,12 @@ class PredictedScales : public testing::TestWithParam<const char*> {
           ++(*scales.prediction(i).scale == *scales.scale(i) ? out.right : out.wrong);
         }
       }
+      if (step % 2 == 0) {  // a validation finds what the update has left, and the next step what the validation has
+        const auto seen = ids(2), wanted = ids(3);
+        float loss = 0;
+        sharded.evaluate({seen.data(), wanted.data(), 1.0f, &loss});
+        out.losses.push_back(loss);
+      }
     }
     out.losses.push_back(h.forward_backward(learnable_ids({}, 0, tokens), learnable_ids({}, 1, tokens)));
     const float* all = sharded.master().all();

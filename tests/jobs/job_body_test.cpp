@@ -33,7 +33,8 @@ class JobBody : public Submit {
 
 TEST_F(JobBody, AHeldJobIsNoSuccessor) {
   write_bytes(fake / "queue",
-              "7 BeginTime\n8 Dependency\n9 JobHeldUser\n10 launch failed requeued held\n11 JobHeldAdmin\n");
+              "7 BeginTime\n8 Dependency\n9 JobHeldUser\n10 launch failed requeued held\n11 JobHeldAdmin\n"
+              "12 JobHoldMaxRequeue\n");
   EXPECT_EQ(body("successors").out, "8\n");
 }
 
@@ -85,9 +86,9 @@ TEST_F(JobBody, TheLookHasTimeForAnImageAndSaysWhatItWaitedFor) {
   for (const auto& [options, seconds] : {std::pair{"", 300}, {"--container-image=a", 1800}}) {
     const CommandResult r =
         body(fmt::format("container_options=({}) present=v1 preflight=0 ranks_per_node=1 cpus_per_rank=1\n"
-                         "run() {{ echo \"importing for $1 s\"; return 124; }}; look_at_nodes",
+                         "run() {{ echo \"importing for $1 s\"; return 137; }}; look_at_nodes",
                          options));
-    EXPECT_EQ(r.out, fmt::format("the look at nodes was ended after {0} s (srun: 124): importing for {0} s\n", seconds))
+    EXPECT_EQ(r.out, fmt::format("the check of the nodes was ended after {0} s: importing for {0} s\n", seconds))
         << r.err;
   }
 }

@@ -135,5 +135,22 @@ TEST(PredictedScales, SayNothingOfNaN) {
   EXPECT_TRUE(std::isnan(w.predicted));
 }
 
+TEST(PredictedScales, ARecastWithoutALargestElementLeavesTheLeader) {
+  Weights w(8, 1);
+  w.leader = 3;
+  const float written_by = 1, absent = 1e9f;
+  for (const float scale : {2.0f, nan_f32}) {
+    cpu::recast_float8(stream(), {.x = w.parameter.data(),
+                                  .y = w.codes.data(),
+                                  .n = 8,
+                                  .written_by = &written_by,
+                                  .scale = &scale,
+                                  .amax = &absent,
+                                  .leader = &w.leader});
+    EXPECT_EQ(w.bytes(), cast(w, scale));
+    EXPECT_EQ(w.leader, 3);
+  }
+}
+
 }  // namespace
 }  // namespace octet

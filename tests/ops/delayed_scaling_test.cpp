@@ -85,7 +85,8 @@ TEST_F(DelayedScalingTest, WhatIsLargerThanTheScaleAllowsSaturates) {
   std::vector<float> x = {0.5f, 1.0f, 1.1f, 8.0f, -8.0f, 1e30f, 0.0f, -0.25f};
   std::vector<e4m3> codes(x.size());
   const QuantScale scale = scaling.values(CastKind::input, 0, scratch_);
-  const Tensor cast = quantize(op, {x.data(), DType::f32, {1, 8}, nullptr}, DType::e4m3, scale, false, codes.data());
+  const Tensor whole{x.data(), DType::f32, {1, 8}, nullptr};
+  const Tensor cast = quantize(op, whole, DType::e4m3, scale, false, codes.data());
   EXPECT_EQ(*cast.inverse_scale, 1.0f / 448.0f);
   std::vector<float> values;
   values.reserve(codes.size());

@@ -83,7 +83,7 @@ LaunchRecord* lost_launch(LaunchLog& log, const std::string& job) {
 /// What such a launch ended with. One that Slurm ended for its own reasons says nothing of the run (fruitless); a limit
 /// counts, since the next start may reach it too.
 JobAction after_lost_launch(const std::optional<ToldToEnd>& told) {
-  if (!told) return JobAction::restart;
+  if (!told) return JobAction::requeue;  // killed with its node, and here again
   if (told->at_limit) return JobAction::requeue;
   return told->comes_back ? JobAction::wait : JobAction::stop;
 }

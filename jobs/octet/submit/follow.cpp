@@ -55,7 +55,8 @@ void print_silent_jobs(const SubmittedRun& run, const std::vector<QueuedJob>& qu
 
 /// What a person can do about a job that waits for one.
 std::string way_out(const QueuedJob& job) {
-  const bool is_held = job.text.find("Held") != std::string::npos || job.text.find(" held)") != std::string::npos;
+  const auto says = [&](const char* what) { return job.text.find(what) != std::string::npos; };
+  const bool is_held = says("Held") || says(" held)") || says("JobHold");
   return is_held ? fmt::format(": `scontrol release {}` (docs/problems.md, \"A job is held\")", job.id) : "";
 }
 
