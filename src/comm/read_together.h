@@ -23,9 +23,9 @@ namespace octet::files {
 std::optional<std::string> agree_on_reading(const std::optional<ReadError>& mine, Communicator& world,
                                             bool others_look = true);
 
-/// How long ranks that wait for a read do nothing before they look again: a twentieth of the time that they have waited,
-/// but at least 1 ms and at most 250 ms. So a short read, of which a load has hundreds, is noticed soon after it is
-/// done, and during a long one the cores are free for work, of which there may be more than cores.
+/// How long ranks that wait for a read do nothing before they look again: a twentieth of the time that they have
+/// waited, but at least 1 ms and at most 250 ms. So a short read, of which a load has hundreds, is noticed soon after
+/// it is done, and during a long one the cores are free for work, of which there may be more than cores.
 std::chrono::nanoseconds pause_after(std::chrono::nanoseconds waited);
 
 /// Runs `work` on every rank, in a thread of its own; it calls nothing collective, and retries by itself. Meanwhile the

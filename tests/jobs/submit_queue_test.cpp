@@ -16,8 +16,10 @@ TEST_F(Submit, AsksNothingOfJobsThatWait) {
 
 TEST_F(Submit, SaysHowAJobThatIsHeldGoesOn) {
   ASSERT_EQ(submit_run().exit_code, 0);
-  for (const auto& [why, held] :
-       {std::pair{"(JobHeldUser)", true}, {"(JobHoldMaxRequeue)", true}, {"(launch failed requeued held)", true}, {"(Dependency)", false}}) {
+  for (const auto& [why, held] : {std::pair{"(JobHeldUser)", true},
+                                  {"(JobHoldMaxRequeue)", true},
+                                  {"(launch failed requeued held)", true},
+                                  {"(Dependency)", false}}) {
     write_bytes(fake / "queue",
                 fmt::format("101|PENDING, 0:00 of 30:00, 2 nodes {}|{}|{}/job.sh\n", why, name_of("101"), file("")));
     const std::string out = submit("status " + directory).out;
