@@ -93,7 +93,7 @@ TEST_F(InspectScan, ADamagedPartIsNamed) {
   refuses("x", "--scan", (folder_ / "x-00002-of-00002.bin") + ": its fingerprint is ");
   const std::string logged = inspect("x", "").err;
   EXPECT_HAS(logged, side_file("x-00002-of-00002") + ": is of other data than " + (folder_ / "x-00002-of-00002.bin") +
-                         ", a part of a data set");
+                         ", unlike the files of other parts of the data set");
   EXPECT_HAS(logged, "copy the part once more, or make it anew");
   refuses("x", "--remember", "--remember: " + side_file("x-00002-of-00002") + " is of other data than ");
   EXPECT_FALSE(fs::exists(side_file("x")));

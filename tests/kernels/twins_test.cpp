@@ -106,10 +106,16 @@ TEST(BytesMoved, AreThoseOfTheOperands) {
   EXPECT_EQ((CastToFloat8{.from = DType::bf16, .y = &y, .n = 10, .y_transposed = &y}).bytes_moved(), 40);
   EXPECT_EQ((SwigluForward{.y = &y, .dtype = DType::bf16, .n = 10, .stats = {}, .float8 = {.y = &y}}).bytes_moved(),
             70);
-  EXPECT_EQ((SwigluBackward{.dtype = DType::bf16, .n = 10, .gate_stats = {}, .up_stats = {}}).bytes_moved(), 100);
-  EXPECT_EQ((AddRmsNormForward{.dtype = DType::bf16, .rows = 3, .dim = 4, .stats = {}}).bytes_moved(), 3 * 4 * 4 + 12);
-  EXPECT_EQ((AddRmsNormForward{.branch = &y, .dtype = DType::bf16, .rows = 3, .dim = 4, .stats = {}}).bytes_moved(),
-            3 * 4 * 8 + 12);
+  SwigluBackward swiglu{.dtype = DType::bf16, .n = 10, .gate_stats = {}, .up_stats = {}};
+  EXPECT_EQ(swiglu.bytes_moved(), 60) << "gradients that are only measured";
+  swiglu.d_gate = swiglu.d_up = &y;
+  EXPECT_EQ(swiglu.bytes_moved(), 100);
+  AddRmsNormForward norm{.dtype = DType::bf16, .rows = 3, .dim = 4, .stats = {}};
+  EXPECT_EQ(norm.bytes_moved(), 3 * 4 * 2 + 12) << "an output that is not stored";
+  norm.y = &y;
+  EXPECT_EQ(norm.bytes_moved(), 3 * 4 * 4 + 12);
+  norm.branch = &y;
+  EXPECT_EQ(norm.bytes_moved(), 3 * 4 * 8 + 12);
   EXPECT_EQ((AdamWUpdate{.n = 10, .stats = {}}).bytes_moved(), 280);
   EXPECT_EQ((AdamWUpdate{.gradient_dtype = DType::bf16, .n = 10, .stats = {}}).bytes_moved(), 260);
   int place = 0;
