@@ -42,7 +42,7 @@ void declare_layout(Schema& schema, Options& o, Texts& t) {
   std::vector<std::string> precisions{"same"};
   for (const std::string_view name : names_of(Precision{})) precisions.emplace_back(name);
   schema.add_choice("compare-precision", t.compare_precision, precisions)
-      .help("What the model of --compare computes in. same: in --precision, as the first model.");
+      .help("What the model of --compare computes in. same: in --precision, as the first.");
 }
 
 void declare_texts(Schema& schema, Options& o, Texts& t) {

@@ -241,7 +241,7 @@ TEST_F(JobCommand, TheNextOneEndsALaunchThatWasCancelled) {
     EXPECT_HAS(launch, told ? "\"reason\":\"job 7 was cancelled at 2026-11-28T18:03:22Z; its ranks were killed before "
                             : "\"reason\":\"no rank could say why: rank 0 ended before MPI was up, or was killed, or "
                               "its node was lost\"");
-    EXPECT_HAS(launch, told ? "\"exit_code\":143,\"action\":\"stop\"" : "\"exit_code\":71,\"action\":\"restart\"");
+    EXPECT_HAS(launch, told ? "\"exit_code\":143,\"action\":\"stop\"" : "\"exit_code\":71,\"action\":\"requeue\"");
   }
 }
 
@@ -269,7 +269,7 @@ TEST_F(TwoJobs, ALaterStartEndsItsOwnLaunchAlone) {
   own({.name = "second", .generation = 2, .released = true, .host = "elsewhere", .job = {.id = "8"}});
   EXPECT_HAS(ask(look + run_ + "/job/preflight", "none", 8), "action=launch");  // its script was killed and comes again
   EXPECT_HAS(launch(1), "\"action\":\"\"");
-  EXPECT_HAS(launch(2), "\"action\":\"restart\"");
+  EXPECT_HAS(launch(2), "\"action\":\"requeue\"");
   EXPECT_EQ(launches(), 3);
 }
 
