@@ -103,9 +103,11 @@ std::vector<Damage> find_damage(const std::string& directory, const Manifest& ma
   const std::vector<Pieces> pieces = pieces_of(manifest);
   std::vector<std::vector<Damage>> damage(pieces.size());
   std::atomic<std::int64_t> done = 0;
-  const Progressed count = [&](std::int64_t bytes) { done += bytes; };
-  const auto examine_one = [&](std::size_t i, const std::stop_token&) {
-    damage[i] = examine(directory, manifest, manifest.files[i], pieces[i], count);
+  const auto examine_one = [&](std::size_t i, const std::stop_token& stop) {
+    damage[i] = examine(directory, manifest, manifest.files[i], pieces[i], [&](std::int64_t bytes) {
+      done += bytes;
+      if (stop.stop_requested()) throw files::ReadStopped{};
+    });
   };
   on_threads(damage.size(), threads, examine_one, [&] {
     if (progress) progress(done.exchange(0));

@@ -23,8 +23,9 @@ struct Damage {
 /// Hashes every file with that many threads. In a file that has its hash, HDF5 (one thread at a time) then reads what
 /// the file says of itself, the run's state and each piece, which must agree with the manifest. The data of each piece
 /// are read once more, and must have the hash that the piece carries, which was taken before HDF5 got the data.
-/// `progress` is called on the calling thread with bytes that were read, of bytes_to_verify() in all. Empty when the
-/// checkpoint is as its manifest says. While this runs nothing else in the process may call HDF5.
+/// `progress` is called on the calling thread with bytes that were read, of bytes_to_verify() in all; what it throws
+/// comes out, and no file is read to its end then. Empty when the checkpoint is as its manifest says. While this runs
+/// nothing else in the process may call HDF5.
 std::vector<Damage> find_damage(const std::string& directory, const Manifest& manifest, int threads,
                                 const std::function<void(std::int64_t)>& progress = nullptr);
 

@@ -158,7 +158,6 @@ TEST_F(OnThreads, CallsEachOnceAndTheCallerInTheEnd) {
   on_threads(0, 3, [](std::size_t, const std::stop_token&) { FAIL() << "there is nothing to do"; });
 }
 
-/// The second call waits until it is asked to stop, which the failure of the first does; a third never begins.
 TEST_F(OnThreads, WithoutAnyTheCallerDoesItAll) {
   const octet::test::NoThreads none;
   std::vector<std::size_t> called;
@@ -170,6 +169,7 @@ TEST_F(OnThreads, WithoutAnyTheCallerDoesItAll) {
   on_threads(0, 2, [](std::size_t, const std::stop_token&) { FAIL(); });
 }
 
+/// The second call waits until it is asked to stop, which the failure of the first does; a third never begins.
 TEST_F(OnThreads, TheFirstFailureStopsTheOthersAndComesOut) {
   std::latch both(2);
   std::atomic<int> begun = 0;
@@ -185,11 +185,14 @@ TEST_F(OnThreads, TheFirstFailureStopsTheOthersAndComesOut) {
 }
 
 TEST_F(OnThreads, WhatTheCallerThrowsStopsThem) {
+  std::atomic<int> begun = 0;
   const auto work = [&](std::size_t, const std::stop_token& stop) {
+    ++begun;
     while (!stop.stop_requested()) std::this_thread::yield();
   };
   const auto enough = [] { throw usage_error("checkpoints", "enough"); };
   EXPECT_PRED2(test::contains, test::error_of([&] { on_threads(9, 2, work, enough); }), "enough");
+  EXPECT_LE(begun, 2) << "a third call would begin after the stop";
 }
 
 }  // namespace
