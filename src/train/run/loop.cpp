@@ -101,9 +101,9 @@ class Loop {
   /// Reports a step and does what comes behind it, while `launched` is the newest step. Returns the exit code where the
   /// run ends with it.
   std::optional<int> handle(StepResult& result, const StepQueue::Progress& progress, std::int64_t launched) {
-    const bool boundary = progress.drained && result.step == launched;
-    const StopReason stop = boundary ? progress.requests.stop : StopReason::none;
-    const Outcome outcome = boundary ? examine(result, stop) : Outcome{result};
+    const bool at_rest = progress.drained && result.step == launched;
+    const StopReason stop = at_rest ? progress.requests.stop : StopReason::none;
+    const Outcome outcome = at_rest ? examine(result, stop) : Outcome{result};
     const std::optional<Ending> ending = ending_of(parts_.config, outcome, stop);
     report(outcome, ending.has_value());
     done_ = result.skipped ? result.step - 1 : result.step;
@@ -113,7 +113,7 @@ class Loop {
     }
     slow_ranks_.step(result.step);
     if (parts_.checkpoints.on()) during_checkpoint([&] { parts_.checkpoints.poll(); });
-    if (boundary) save(result);
+    if (at_rest) save(result);
     return std::nullopt;
   }
 
