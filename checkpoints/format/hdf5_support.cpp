@@ -63,6 +63,10 @@ std::string reason() {
   return text;
 }
 
+bool is_failed_read(std::string_view reason) {
+  return reason.starts_with("file read failed");
+}
+
 void fail(const std::string& path, std::string_view what) {
   throw internal_error("checkpoints", "{}: cannot {}: {}", path, what, reason());
 }

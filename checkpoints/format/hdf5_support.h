@@ -36,6 +36,8 @@ void prepare();
 
 /// HDF5's innermost reason of its last failure on this thread.
 std::string reason();
+/// Whether that reason is the system's, which refused to read, and says nothing about the file's content.
+bool is_failed_read(std::string_view reason);
 /// Internal error "PATH: cannot WHAT: reason".
 [[noreturn]] void fail(const std::string& path, std::string_view what);
 /// Throws by fail() where HDF5 returned a negative value.

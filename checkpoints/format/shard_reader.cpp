@@ -41,9 +41,8 @@ void expect_hard_links(hid_t file, const std::string& name, const std::string& p
     H5L_info_t link{};
     const htri_t exists = H5Lexists(file, part.c_str(), H5P_DEFAULT);
     if (exists < 0) hdf5::fail(path, "look for dataset " + name);
-    if (exists == 0 || H5Lget_info(file, part.c_str(), &link, H5P_DEFAULT) < 0) {
-      throw usage_error("checkpoints", "{}: no dataset {}, which the manifest lists", path, name);
-    }
+    if (exists == 0) throw usage_error("checkpoints", "{}: no dataset {}, which the manifest lists", path, name);
+    hdf5::check(H5Lget_info(file, part.c_str(), &link, H5P_DEFAULT), path, "look for dataset " + name);
     if (link.type != H5L_TYPE_HARD) {
       throw usage_error("checkpoints", "{}: dataset {}: {} is {} link, expected the dataset itself", path, name, part,
                         kind_of(link.type));
@@ -78,7 +77,9 @@ Hdf5Dataset open_dataset(hid_t file, const std::string& name, const std::string&
   expect_hard_links(file, name, path);
   Hdf5Dataset dataset(H5Dopen2(file, name.c_str(), H5P_DEFAULT));
   if (!dataset) {
-    throw usage_error("checkpoints", "{}: no dataset {}, which the manifest lists: {}", path, name, hdf5::reason());
+    const std::string reason = hdf5::reason();
+    if (hdf5::is_failed_read(reason)) throw files::ReadError(path, reason);
+    throw usage_error("checkpoints", "{}: no dataset {}, which the manifest lists: {}", path, name, reason);
   }
   expect_internal(dataset.get(), name, path);
   return dataset;
@@ -165,7 +166,7 @@ ShardReader::ShardReader(const std::string& path) : impl_(std::make_unique<Impl>
   }
   const std::string reason = hdf5::reason();
   const files::InputFile there(path);  // throws a reason with a number, which HDF5 has not
-  if (H5Fis_hdf5(path.c_str()) < 0) throw files::ReadError(path, reason);
+  if (hdf5::is_failed_read(reason) || H5Fis_hdf5(path.c_str()) < 0) throw files::ReadError(path, reason);
   throw usage_error("checkpoints", "cannot open {}: {}", path, reason);
 }
 

@@ -40,9 +40,9 @@ const ShardReader& OpenShards::open(const std::string& path) {
   return *passing_;
 }
 
-void OpenShards::close(const std::string& path) {
-  kept_.erase(path);
-  if (passing_path_ == path) passing_.reset();
+void OpenShards::close_all() {
+  kept_.clear();
+  passing_.reset();
 }
 
 }  // namespace octet::checkpoint

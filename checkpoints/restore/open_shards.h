@@ -21,8 +21,8 @@ class OpenShards {
   /// The file of that name, opened where it is not open. Valid until the next call of either. Throws as ShardReader
   /// does.
   const ShardReader& open(const std::string& path);
-  /// Closes it where it is open: who could not read it may try again with another handle.
-  void close(const std::string& path);
+  /// Who could not read one may try again with other handles. A server that was away makes all stale at once.
+  void close_all();
 
  private:
   static std::size_t most_by_default();

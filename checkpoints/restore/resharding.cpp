@@ -165,10 +165,10 @@ void read_pieces(const std::string& checkpoint_directory, const Manifest& manife
       }
       execute(*reader, manifest, wanted[index(step.wanted)], step, buffer);
     } catch (const files::ReadError&) {
-      shards.close(path);
+      shards.close_all();
       throw;
     } catch (const Error& error) {
-      shards.close(path);
+      shards.close_all();
       if (error.code() != ExitCode::internal) throw;
       throw files::ReadError(path, error.what());
     }

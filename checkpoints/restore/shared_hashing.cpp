@@ -37,11 +37,25 @@ std::string judge(const std::string& path, const StoredFile& expected, const std
   return fmt::format("{}: found hash {}, expected {}", path, found.hash, expected.hash);
 }
 
-/// Tells the one who waits what is read: of several files at a time one that is not read to its end.
+/// Tells the one who waits what is read: of several files at a time one that is still being read.
 class FilesInWork {
  public:
   explicit FilesInWork(files::ReadProgress& progress) : progress_(progress) {}
 
+  /// One of them, for as long as this lives.
+  class One {
+   public:
+    One(FilesInWork& all, const std::string& path) : all_(all), path_(path) { all_.begin(path_); }
+    ~One() { all_.end(path_); }
+    One(const One&) = delete;
+    One& operator=(const One&) = delete;
+
+   private:
+    FilesInWork& all_;
+    const std::string& path_;
+  };
+
+ private:
   void begin(const std::string& path) {
     const std::lock_guard lock(mutex_);
     paths_.insert(path);
@@ -53,7 +67,6 @@ class FilesInWork {
     if (!paths_.empty()) progress_.begin(*paths_.begin());
   }
 
- private:
   files::ReadProgress& progress_;
   std::mutex mutex_;
   std::set<std::string> paths_;
@@ -103,9 +116,16 @@ Findings hash_share(const std::string& directory, const std::vector<StoredFile>&
   on_threads(mine.size(), threads, [&](std::size_t i, const std::stop_token& stop) {
     const StoredFile& file = files[mine[i]];
     const std::string path = directory + "/" + file.name;
-    in_work.begin(path);
-    files::with_retries(progress, [&] { wrong[i] = judge(path, file, stop, progress); });
-    in_work.end(path);
+    const FilesInWork::One in_hand(in_work, path);
+    try {
+      files::with_retries(progress, [&] {
+        if (stop.stop_requested()) throw files::ReadStopped{};
+        wrong[i] = judge(path, file, stop, progress);
+      });
+    } catch (const files::ReadError& error) {
+      progress.fail(error);  // is told though another read may hang
+      throw;
+    }
   });
   Findings findings;
   for (std::string& what : wrong) {

@@ -105,6 +105,17 @@ class ReadProgress {
     return path_;
   }
 
+  /// The reader's: of several files at a time one cannot be read. Others may still be at work, or hang.
+  void fail(const ReadError& error) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = error;
+  }
+  /// The first of these.
+  std::optional<ReadError> failure() const {
+    const std::lock_guard lock(mutex_);
+    return failure_;
+  }
+
   void stop() { stop_ = true; }
   void go_on() { stop_ = false; }
   bool stopped() const { return stop_; }
@@ -114,8 +125,9 @@ class ReadProgress {
  private:
   std::atomic<bool> stop_ = false;
   std::atomic<std::int64_t> bytes_ = 0;
-  mutable std::mutex mutex_;  // of the path
+  mutable std::mutex mutex_;  // of what follows
   std::string path_;
+  std::optional<ReadError> failure_;
 };
 
 /// Whether errno `error` of a read is for the user to correct: access is denied, or the name is too long.

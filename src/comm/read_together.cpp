@@ -143,12 +143,23 @@ Error error_of(const std::string& path, const std::vector<Answer>& hosts) {
 
 enum class State : std::int32_t { ended, reading, failed };
 
+/// What could not be read; also where other files are still being read.
+std::optional<ReadError> unread_of(const ReadingThread& thread, const ReadProgress& progress) {
+  return thread.ended() ? thread.unread() : progress.failure();
+}
+
+State state_of(const ReadingThread& thread, const ReadProgress& progress) {
+  const bool ended = thread.ended();
+  if (unread_of(thread, progress)) return State::failed;
+  return ended ? State::ended : State::reading;
+}
+
 /// Until all have ended, or one has failed.
 void watch(const char* what, const ReadingThread& thread, const ReadProgress& progress, Communicator& world) {
   for (const auto begin = std::chrono::steady_clock::now();;) {
     const OperationScope operation(what);  // its deadline begins anew with every progress
     for (const std::int64_t bytes = progress.bytes(); bytes == progress.bytes();) {
-      const State mine = !thread.ended() ? State::reading : thread.unread() ? State::failed : State::ended;
+      const State mine = state_of(thread, progress);
       const auto furthest = static_cast<State>(largest(static_cast<std::int32_t>(mine), world));
       if (furthest != State::reading) return;
       if (mine == State::reading) {
@@ -239,7 +250,7 @@ std::optional<std::string> read_together(const char* what, Communicator& world, 
   try {
     watch(what, thread, progress, world);
     progress.stop();
-    absent = agree_on_reading(thread.ended() ? thread.unread() : std::nullopt, world);
+    absent = agree_on_reading(unread_of(thread, progress), world);
     await_end(what, thread);
   } catch (const Error& error) {
     progress.stop();

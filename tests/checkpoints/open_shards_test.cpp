@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <cerrno>
+
 #include "checkpoints/restore/file_parts.h"
+#include "checkpoints/restore/resharding.h"
 #include "tests/checkpoints/open_events.h"
+#include "tests/checkpoints/read_hook.h"
 #include "tests/checkpoints/virtual_ranks.h"
 
 namespace octet::checkpoint::test {
@@ -52,20 +56,38 @@ TEST_F(OpenShardsTest, TheLimitIsThatOfTheProcess) {
   OpenShards moved = std::move(one);
   EXPECT_EQ(events_of(0, moved), "") << "it is still open";
   EXPECT_EQ(events_of(1, other), "ocococ") << "and counts once";
-  moved.close(path(0));
+  moved.close_all();
   EXPECT_EQ(events_of(0, other), "o");
 }
 
-TEST_F(OpenShardsTest, OneThatWasClosedIsOpenedAgain) {
+TEST_F(OpenShardsTest, WhatWasClosedIsOpenedAgain) {
   for (const std::size_t most : {0, 1}) {
     OpenShards shards(most);
     OpenEvents events(path(0));
     shards.open(path(0));
-    shards.close(path(0));
-    shards.close(path(0));
+    shards.close_all();
+    shards.close_all();
     shards.open(path(0));
     EXPECT_EQ(events.take(), "oco");
   }
+}
+
+/// After an eviction from a server all that were open are stale, and there are only four tries.
+TEST_F(OpenShardsTest, AFailedReadClosesThemAll) {
+  std::vector<float> read(45);
+  const std::vector<WantedPiece> wanted{{.tensor = "master/a", .box = {{0, 0}, {9, 5}}, .data = read.data()}};
+  OpenShards shards(3);
+  files::ReadProgress progress;
+  OpenEvents first(path(0)), last(path(2));
+  read_pieces(directory_, manifest_, wanted, shards, progress);
+  EXPECT_EQ(first.take() + last.take(), "oo");
+  {
+    const ReadHook hook([] { return ESTALE; });
+    EXPECT_THROW(read_pieces(directory_, manifest_, wanted, shards, progress), files::ReadError);
+  }
+  EXPECT_EQ(first.take() + last.take(), "cc");
+  read_pieces(directory_, manifest_, wanted, shards, progress);
+  EXPECT_EQ(first.take() + last.take(), "oo");
 }
 
 /// Nothing is left of what could not be opened.

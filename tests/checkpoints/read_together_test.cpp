@@ -3,6 +3,7 @@
 #include "src/comm/look_together.h"
 
 #include <gtest/gtest.h>
+#include <cerrno>
 #include <cstdlib>
 
 #include <chrono>
@@ -117,6 +118,20 @@ TEST(PauseAfter, IsATwentiethOfTheWaitWithinBounds) {
   EXPECT_EQ(files::pause_after(milliseconds(400)), milliseconds(20));
   EXPECT_EQ(files::pause_after(milliseconds(5000)), milliseconds(250));
   EXPECT_EQ(files::pause_after(std::chrono::hours(1)), milliseconds(250));
+}
+
+/// One of several reads of a rank: the others go on until they are told to end, as a hanging one would not.
+TEST_F(ReadTogether, AFailureIsHeardBeforeTheOtherReadsOfItsRankEnd) {
+  const std::string missing = path_of(2) + "/missing";
+  files::ReadProgress progress;
+  const auto read = [&] {
+    if (rank() != 0) return;
+    progress.fail(files::ReadError(missing, ENOENT));
+    while (!progress.stopped()) std::this_thread::yield();
+  };
+  const auto absent = files::read_together("test", *world_, progress, read);
+  ASSERT_TRUE(absent);
+  EXPECT_PRED2(test::contains, *absent, missing);
 }
 
 TEST_F(ReadTogether, AMountThatIsMissingOnOneHost) {

@@ -6,6 +6,7 @@
 #include "checkpoints/format/hash.h"
 #include "tests/checkpoints/file_size_limit.h"
 #include "tests/checkpoints/open_events.h"
+#include "tests/checkpoints/read_hook.h"
 #include "tests/checkpoints/virtual_ranks.h"
 
 namespace octet::checkpoint::test {
@@ -37,6 +38,30 @@ struct Sample {
 
 void expect_in(const std::string& part, const std::string& all) {
   EXPECT_NE(all.find(part), std::string::npos) << "expected \"" << part << "\" in: " << all;
+}
+
+/// Wherever in the file it happens: a usage error would end a job that could go on. (Without some reads HDF5 does.)
+TEST_F(ShardFile, AReadThatFailsIsTheFileSystemsFault) {
+  const Sample sample;
+  int before_it = 0;  // reads that succeed
+  for (bool whole_way = false; !whole_way; ++before_it) {
+    ASSERT_LT(before_it, 1000);
+    int left = before_it;
+    const ReadHook hook([&] { return left-- == 0 ? EIO : 0; });
+    try {
+      const ShardReader reader(sample.path);
+      reader.expect_state(some_state());
+      for (std::size_t i = 0; i < sample.pieces.size(); ++i) {
+        std::vector<char> found(sample.data[i].size());
+        reader.read(sample.stored(i), sample.pieces[i].tensor, whole(sample.pieces[i].box.extent), found.data());
+        EXPECT_EQ(found, sample.data[i]) << "read " << before_it;
+      }
+      whole_way = left >= 0;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::internal) << "read " << before_it << ": " << error.what();
+    }
+  }
+  EXPECT_GT(before_it, 10);
 }
 
 /// A file system may take a millisecond for each opening, of which a load has many.

@@ -2,10 +2,9 @@
 #include "checkpoints/restore/shared_hashing.h"
 
 #include <gtest/gtest.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -13,24 +12,13 @@
 #include <mutex>
 #include <numeric>
 #include <set>
+#include <thread>
 
 #include "checkpoints/format/hash.h"
 #include "checkpoints/restore/on_threads.h"
+#include "tests/checkpoints/read_hook.h"
 #include "tests/checkpoints/virtual_ranks.h"
 #include "tests/support/no_threads.h"
-
-namespace {
-
-/// Called before each pread of the program where it is set, by any thread.
-std::function<void()> before_read;
-
-}  // namespace
-
-// In place of the system's.
-extern "C" ssize_t pread(int file, void* to, std::size_t bytes, off_t offset) {
-  if (before_read) before_read();
-  return syscall(SYS_pread64, file, to, bytes, offset);
-}
 
 namespace octet::checkpoint {
 namespace {
@@ -89,9 +77,6 @@ TEST_F(ShareOf, OfMoreFilesTheLargestAreDealtOutFirst) {
 
 /// Four files in a folder.
 class HashShare : public test::OneProcess {
- public:
-  ~HashShare() override { before_read = nullptr; }
-
  protected:
   HashShare() {
     for (int i = 0; i < 4; ++i) {
@@ -113,12 +98,13 @@ TEST_F(HashShare, ReadsAsManyFilesAtATimeAsItIsTold) {
   std::condition_variable all_there;
   std::set<std::thread::id> threads;
   bool met = true;
-  before_read = [&] {
+  const test::ReadHook hook([&] {
     std::unique_lock lock(mutex);
     threads.insert(std::this_thread::get_id());
     all_there.notify_all();
     if (met) met = all_there.wait_for(lock, std::chrono::seconds(20), [&] { return threads.size() == 4; });
-  };
+    return 0;
+  });
   EXPECT_TRUE(hash(4).all_well());
   EXPECT_TRUE(met) << threads.size() << " threads have read";
   EXPECT_EQ(progress_.bytes(), 1000 + 1001 + 1002 + 1003);
@@ -139,6 +125,25 @@ TEST_F(HashShare, AFileThatCannotBeReadEndsItForAll) {
   std::filesystem::remove(folder_ / file_name(2));
   for (const int threads : {1, 4}) EXPECT_THROW(hash(threads), files::ReadError);
   EXPECT_FALSE(progress_.stopped()) << "that is up to who waits";
+}
+
+/// Of two reads the first hangs until the failure of the second has been seen.
+TEST_F(HashShare, AFailureIsToldWhileAnotherReadHangs) {
+  files_.resize(2);
+  const std::string paths[] = {folder_ / files_[0].name, folder_ / files_[1].name};
+  std::atomic<int> reads = 0;
+  std::atomic<bool> seen = false;
+  const test::ReadHook hook([&] {
+    if (reads++ > 0) return seen ? 0 : EIO;
+    while (!seen) std::this_thread::yield();
+    return 0;
+  });
+  std::jthread reader([&] { EXPECT_THROW(hash(2), files::ReadError); });
+  while (!progress_.failure()) std::this_thread::yield();
+  const bool is_first = progress_.failure()->path() == paths[0];
+  EXPECT_EQ(progress_.failure()->path(), paths[is_first ? 0 : 1]);
+  while (progress_.path() != paths[is_first ? 1 : 0]) std::this_thread::yield();  // the one that hangs
+  seen = true;
 }
 
 TEST_F(HashShare, StopsWhenItIsTold) {
