@@ -11,6 +11,7 @@
 #include "checkpoints/restore/verification.h"
 #include "src/base/log.h"
 #include "src/base/progress.h"
+#include "src/base/read_file.h"
 #include "src/base/usable_cores.h"
 #include "src/train/options/run_options.h"
 
@@ -22,6 +23,11 @@ namespace fs = std::filesystem;
 bool is_folder(const fs::path& path) {
   std::error_code error;
   return fs::is_directory(path, error);
+}
+
+/// Throws ReadError where that cannot be told: a folder of a file system that fails is not one that is not there.
+bool is_readable_folder(const fs::path& path) {
+  return files::is_there(path) && is_folder(path);
 }
 
 std::string without_slash(std::string path) {
@@ -39,8 +45,8 @@ std::vector<checkpoint::Damage> damage_of(const OpenCheckpoint& checkpoint, int 
 }  // namespace
 
 std::string checkpoints_folder(const std::string& run) {
-  if (is_folder(fs::path(run) / "checkpoints")) return without_slash(run) + "/checkpoints";
-  if (is_folder(run)) return without_slash(run);
+  if (is_readable_folder(fs::path(run) / "checkpoints")) return without_slash(run) + "/checkpoints";
+  if (is_readable_folder(run)) return without_slash(run);
   throw usage_error("octet", "{}: is no folder; expected that of a run", run);
 }
 

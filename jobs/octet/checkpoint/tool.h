@@ -21,7 +21,8 @@ int run_export(const std::vector<std::string>& arguments);
 int run_import(const std::vector<std::string>& arguments);
 int run_view(const std::vector<std::string>& arguments);
 
-/// The folder that holds a run's checkpoints; `run` may be that folder too. Usage error when there is none.
+/// The folder that holds a run's checkpoints; `run` may be that folder too. Usage error when there is none,
+/// internal error when that cannot be told.
 std::string checkpoints_folder(const std::string& run);
 
 /// The checkpoint that a path means: itself, or the newest one of a run. Usage error when it is neither.
