@@ -3,7 +3,7 @@
 
 #include "checkpoints/format/unknown_format.h"
 #include "checkpoints/restore/restore.h"
-#include "checkpoints/save/pruner.h"
+#include "checkpoints/save/retention.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "jobs/octet/commands.h"
 #include "src/base/log.h"
