@@ -123,9 +123,9 @@ std::int64_t bytes_to_verify(const Manifest& manifest) {
   return bytes;
 }
 
-std::vector<Damage> find_missing(const std::string& directory, const Manifest& manifest) {
+std::vector<Damage> find_missing(const std::string& directory, const std::vector<StoredFile>& files) {
   std::vector<Damage> found;
-  for (const StoredFile& file : manifest.files) {
+  for (const StoredFile& file : files) {
     if (auto seen = glance(directory, file)) found.push_back(std::move(*seen));
   }
   return found;

@@ -33,7 +33,7 @@ std::vector<Damage> find_damage(const std::string& directory, const Manifest& ma
 std::int64_t bytes_to_verify(const Manifest& manifest);
 
 /// The same at a glance: files that are missing or of another size. Reads nothing of them.
-std::vector<Damage> find_missing(const std::string& directory, const Manifest& manifest);
+std::vector<Damage> find_missing(const std::string& directory, const std::vector<StoredFile>& files);
 
 /// The checkpoints of which a run has read every byte, each as whole or damaged; this holds as long as none of its
 /// files has changed since. So no file is read twice to learn the same. Known to the machine that looked: rank 0.

@@ -35,7 +35,7 @@ bool is_whole(const std::string& directory, const Verdicts& known, Verdicts& lea
   try {
     const Manifest manifest = read_manifest(directory);
     seen = Verdicts::look_at(directory, manifest.files);
-    const std::vector<Damage> missing = find_missing(directory, manifest);
+    const std::vector<Damage> missing = find_missing(directory, manifest.files);
     if (missing.empty()) throw Unknown{{directory, manifest.files, seen}};
     warn_of_damage(directory, missing[0].file + ": " + missing[0].what);
     if (missing[0].code != ExitCode::usage) return false;

@@ -141,10 +141,14 @@ std::string loss_text(const checkpoint::RunState& state, int digits) {
   return state.step == 0 || !std::isfinite(state.loss) ? "-" : fmt::format("{:.{}f}", state.loss, digits);
 }
 
-std::int64_t bytes_of(const checkpoint::Manifest& manifest) {
+std::int64_t bytes_of(const std::vector<checkpoint::StoredFile>& files) {
   std::int64_t bytes = 0;
-  for (const checkpoint::StoredFile& file : manifest.files) bytes += file.bytes;
+  for (const checkpoint::StoredFile& file : files) bytes += file.bytes;
   return bytes;
+}
+
+std::int64_t bytes_of(const checkpoint::Manifest& manifest) {
+  return bytes_of(manifest.files);
 }
 
 std::string time_of(const std::string& directory) {

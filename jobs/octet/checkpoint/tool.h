@@ -69,7 +69,8 @@ void check_writers(int writers);
 /// The loss with that many digits; "-" where it is no number, or of a checkpoint of no step, which has none.
 std::string loss_text(const checkpoint::RunState& state, int digits);
 
-/// All bytes of its files.
+/// All bytes of files, or of those of a checkpoint.
+std::int64_t bytes_of(const std::vector<checkpoint::StoredFile>& files);
 std::int64_t bytes_of(const checkpoint::Manifest& manifest);
 
 /// The time at which the checkpoint was committed, as "2026-05-01 12:00:00" UTC; "?" where the file system does not
