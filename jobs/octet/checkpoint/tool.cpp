@@ -36,10 +36,11 @@ std::string without_slash(std::string path) {
 }
 
 /// With progress, whose line is gone when this returns.
-std::vector<checkpoint::Damage> damage_of(const OpenCheckpoint& checkpoint, int threads) {
-  Progress progress("verifying " + checkpoint.directory, checkpoint::bytes_to_verify(checkpoint.manifest));
-  return checkpoint::find_damage(checkpoint.directory, checkpoint.manifest, threads,
-                                 [&](std::int64_t bytes) { progress.advance(bytes); });
+std::vector<checkpoint::Damage> damage_of(const OpenCheckpoint& checkpoint, int threads,
+                                          const checkpoint::TensorChoice& used) {
+  Progress progress("verifying " + checkpoint.directory, checkpoint::bytes_to_verify(checkpoint.manifest, used));
+  return checkpoint::find_damage(
+      checkpoint.directory, checkpoint.manifest, threads, [&](std::int64_t bytes) { progress.advance(bytes); }, used);
 }
 
 }  // namespace
@@ -76,24 +77,24 @@ int hashing_threads(int asked) {
   return asked > 0 ? asked : std::min(usable_cores(), most);
 }
 
-int report_damage(const OpenCheckpoint& checkpoint, int threads) {
+int report_damage(const OpenCheckpoint& checkpoint, int threads, const checkpoint::TensorChoice& used) {
   int code = 0;
-  for (const checkpoint::Damage& d : damage_of(checkpoint, threads)) {
+  for (const checkpoint::Damage& d : damage_of(checkpoint, threads, used)) {
     log::error("[octet] {}/{}: {}", checkpoint.directory, d.file, d.what);
     code = std::max(code, static_cast<int>(d.code));
   }
   return code;
 }
 
-OpenCheckpoint open_verified(const std::string& path, int threads) {
+OpenCheckpoint open_verified(const std::string& path, int threads, const checkpoint::TensorChoice& used) {
   if (!is_checkpoint(path)) {
-    OpenCheckpoint newest = newest_whole(path, 1, threads).front();
+    OpenCheckpoint newest = newest_whole(path, 1, threads, used).front();
     log::info("newest whole checkpoint of {}: {}", path, newest.directory);
     return newest;
   }
   OpenCheckpoint checkpoint{without_slash(path), {}};
   checkpoint.manifest = checkpoint::read_manifest(checkpoint.directory);
-  if (const int code = report_damage(checkpoint, threads); code != 0) {
+  if (const int code = report_damage(checkpoint, threads, used); code != 0) {
     const char* const what = code == static_cast<int>(ExitCode::internal) ? "cannot be read" : "is damaged";
     throw Error(static_cast<ExitCode>(code),
                 fmt::format("[octet] {}: {} and was not used", checkpoint.directory, what));
