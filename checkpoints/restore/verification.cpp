@@ -91,7 +91,7 @@ std::vector<Damage> examine(const std::string& directory, const Manifest& manife
 /// Those of used tensors, by file.
 std::vector<Pieces> pieces_of(const Manifest& manifest, const TensorChoice& used) {
   std::vector<bool> is_used(manifest.tensors.size(), true);
-  if (used) std::ranges::transform(manifest.tensors, is_used.begin(), used);
+  if (used) std::transform(manifest.tensors.begin(), manifest.tensors.end(), is_used.begin(), used);
   std::vector<Pieces> by_file(manifest.files.size());
   for (const StoredPiece& piece : manifest.pieces) {
     if (is_used[static_cast<std::size_t>(piece.tensor)])
