@@ -77,7 +77,8 @@ void expect_distinct(std::vector<std::string> names, const std::string& path, co
   if (twice != names.end()) throw usage_error("checkpoints", "{}: {} {} is there twice", path, what, *twice);
 }
 
-Manifest from_json(const JsonReader& json, const std::string& path) {
+/// All but the pieces.
+Manifest summary_of(const JsonReader& json, const std::string& path) {
   Manifest manifest;
   manifest.version = static_cast<int>(json.integer("version", format_version, format_version_with_files));
   manifest.state = read_state(json.at("state"));
@@ -92,13 +93,16 @@ Manifest from_json(const JsonReader& json, const std::string& path) {
   }
   expect_distinct(std::move(tensors), path, "tensor");
   expect_distinct(std::move(files), path, "file");
+  for (const char* checked : {"format", "xxh3_128", "pieces"}) json.at(checked);
+  json.finish();
+  return manifest;
+}
+
+void add_pieces(Manifest& manifest, const JsonReader& json, const std::string& path) {
   const JsonReader pieces = json.at("pieces");  // there can be millions
   manifest.pieces.reserve(pieces.size());
   for (std::size_t i = 0; i < pieces.size(); ++i) manifest.pieces.push_back(read_piece(pieces.element(i), manifest));
-  for (const char* checked : {"format", "xxh3_128"}) json.at(checked);
-  json.finish();
   check_coverage(manifest, path);
-  return manifest;
 }
 
 }  // namespace
@@ -149,14 +153,15 @@ void expect_known(const nlohmann::json& json, const std::string& path) {
   expect_keys(json.value("state", nlohmann::json()), "state.", of_state);
 }
 
-}  // namespace
+void expect_self_hash(const std::string& text, const std::string& path) {
+  if (!self_hash(text).empty()) return;
+  throw usage_error("checkpoints", "{}: the hash in its last line is not that of the lines before: damaged or cut off",
+                    path);
+}
 
-Manifest parse_manifest(const std::string& text, const std::string& path) {
-  if (self_hash(text).empty()) {
-    throw usage_error("checkpoints",
-                      "{}: the hash in its last line is not that of the lines before: damaged or cut off", path);
-  }
-  const auto json = parse_json(text, "checkpoints", path, "the manifest of a checkpoint");
+/// The JSON of a manifest that this program knows.
+nlohmann::json known_json(const std::string& text, const std::string& path) {
+  auto json = parse_json(text, "checkpoints", path, "the manifest of a checkpoint");
   if (!json.is_object()) throw usage_error("checkpoints", "{} is not a JSON object", path);
   if (json.value("format", nlohmann::json()) != format_name) {
     throw usage_error("checkpoints", "{} has no \"format\": \"{}\"", path, format_name);
@@ -167,7 +172,39 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
     throw usage_error("checkpoints", "{} is of version {}; this program reads versions {} and {}", path,
                       JsonReader(version, "checkpoints", path).shown(), format_version, format_version_with_files);
   }
-  return from_json(JsonReader(json, "checkpoints", path), path);
+  return json;
+}
+
+/// The text of a manifest with an empty list of pieces. Where it is not laid out in lines as to_json does it, all of
+/// it, which says the same.
+std::string without_pieces(const std::string& text) {
+  constexpr std::string_view begin = "\n\"pieces\": [\n", end = "],\n";
+  const std::size_t last_line = text.size() - manifest_last_line(std::string(32, '0')).size();
+  const std::size_t found = text.find(begin);
+  if (found == std::string::npos || last_line < end.size() + found + begin.size()) return text;
+  const std::size_t list = found + begin.size(), list_end = last_line - end.size();
+  // A piece's line begins with a bracket. A key behind the pieces, which a newer program may write, has to be seen.
+  const bool is_last_key = text.find("\n\"", list - 1) == last_line - 1;
+  if (!is_last_key || text.compare(list_end, end.size(), end) != 0) return text;
+  return text.substr(0, list) + text.substr(list_end);
+}
+
+}  // namespace
+
+Manifest parse_manifest(const std::string& text, const std::string& path) {
+  expect_self_hash(text, path);
+  const nlohmann::json json = known_json(text, path);
+  const JsonReader reader(json, "checkpoints", path);
+  Manifest manifest = summary_of(reader, path);
+  add_pieces(manifest, reader, path);
+  return manifest;
+}
+
+ManifestSummary parse_summary(const std::string& text, const std::string& path) {
+  expect_self_hash(text, path);
+  const nlohmann::json json = known_json(without_pieces(text), path);
+  Manifest manifest = summary_of(JsonReader(json, "checkpoints", path), path);
+  return {std::move(manifest.state), std::move(manifest.files)};
 }
 
 Manifest read_manifest(const std::string& checkpoint_directory) {
@@ -175,56 +212,9 @@ Manifest read_manifest(const std::string& checkpoint_directory) {
   return parse_manifest(files::read_file(path), path);
 }
 
-namespace {
-
-const StoredTensor& tensor_of(const Manifest& manifest, const StoredPiece& piece) {
-  return manifest.tensors[static_cast<std::size_t>(piece.tensor)];
-}
-
-void check_indices(const Manifest& manifest, const std::string& path) {
-  for (const StoredPiece& piece : manifest.pieces) {
-    const auto tensor = static_cast<std::size_t>(piece.tensor), file = static_cast<std::size_t>(piece.file);
-    if (tensor >= manifest.tensors.size() || file >= manifest.files.size()) {
-      throw usage_error("checkpoints", "{}: a piece of tensor {} in file {}; there are {} tensors and {} files", path,
-                        piece.tensor, piece.file, manifest.tensors.size(), manifest.files.size());
-    }
-    if (!lies_in(piece.box, manifest.tensors[tensor].shape)) {
-      throw usage_error("checkpoints", "{}: the piece {} of tensor {} does not lie in its shape {}", path,
-                        text(piece.box), manifest.tensors[tensor].name, manifest.tensors[tensor].shape.text());
-    }
-  }
-}
-
-}  // namespace
-
-// Pieces that lie in the tensor, that do not overlap, and that have as many elements as the tensor, are a partition of
-// it. Sorted by first row, a piece is compared with those alone that begin before it ends.
-void check_coverage(const Manifest& manifest, const std::string& path) {
-  check_indices(manifest, path);
-  std::vector<const StoredPiece*> order;
-  for (const StoredPiece& piece : manifest.pieces) order.push_back(&piece);
-  std::sort(order.begin(), order.end(), [](const StoredPiece* a, const StoredPiece* b) {
-    return a->tensor != b->tensor ? a->tensor < b->tensor : a->box.offset < b->box.offset;
-  });
-  std::vector<std::int64_t> elements(manifest.tensors.size(), 0);
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const StoredPiece& piece = *order[i];
-    const std::int64_t end = piece.box.offset[0] + piece.box.extent[0];
-    for (std::size_t j = i + 1; j < order.size() && order[j]->tensor == piece.tensor; ++j) {
-      if (order[j]->box.offset[0] >= end) break;
-      if (const auto common = intersection(piece.box, order[j]->box)) {
-        throw usage_error("checkpoints", "{}: {} of tensor {} is in two pieces, {} and {}", path, text(*common),
-                          tensor_of(manifest, piece).name, text(piece.box), text(order[j]->box));
-      }
-    }
-    elements[static_cast<std::size_t>(piece.tensor)] += piece.box.extent.elements();
-  }
-  for (std::size_t t = 0; t < elements.size(); ++t) {
-    const StoredTensor& tensor = manifest.tensors[t];
-    if (elements[t] == tensor.shape.elements()) continue;
-    throw usage_error("checkpoints", "{}: the pieces of tensor {} have {} elements, its shape {} has {}", path,
-                      tensor.name, elements[t], tensor.shape.text(), tensor.shape.elements());
-  }
+ManifestSummary read_summary(const std::string& checkpoint_directory) {
+  const std::string path = checkpoint_directory + "/" + manifest_name;
+  return parse_summary(files::read_file(path), path);
 }
 
 }  // namespace octet::checkpoint

@@ -19,6 +19,12 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 };
 
+/// What a manifest says of its checkpoint as a whole.
+struct ManifestSummary {
+  RunState state;
+  std::vector<StoredFile> files;
+};
+
 /// The names of the files that are none of tensors: of these the manifest knows size and hash alone.
 std::vector<std::string> plain_files(const Manifest& manifest);
 
@@ -36,6 +42,12 @@ Manifest parse_manifest(const std::string& text, const std::string& path);
 /// Reads and parses DIRECTORY/manifest.json. Throws as parse_manifest, and files::ReadError (src/base/read_file.h) when
 /// it cannot be read: a usage error where it is not there, an internal one where the file system does not give it.
 Manifest read_manifest(const std::string& checkpoint_directory);
+
+/// The same for what it says of the whole, without a look at its pieces, of which there can be millions: throws as
+/// these do, but for what is wrong with pieces behind a right hash. In a text that to_json laid out they are not even
+/// parsed.
+ManifestSummary parse_summary(const std::string& text, const std::string& path);
+ManifestSummary read_summary(const std::string& checkpoint_directory);
 
 /// Every element of every tensor is in exactly one piece; throws a usage error with tensor and box otherwise.
 void check_coverage(const Manifest& manifest, const std::string& path);

@@ -21,18 +21,17 @@ namespace {
 
 constexpr std::size_t most_named = 3;
 
+/// Called after each block that was read.
+using AfterBlock = std::function<void(std::int64_t bytes)>;
+
 /// One open file is looked at, read and hashed. What is wrong with it; empty when nothing is.
-std::string judge(const std::string& path, const StoredFile& expected, const std::stop_token& stop,
-                  files::ReadProgress& progress) {
+std::string judge(const std::string& path, const StoredFile& expected, const AfterBlock& after_block) {
   const files::InputFile file(path);
   const std::int64_t bytes = file.size();
   if (bytes != expected.bytes) {  // no need to read it all
     return fmt::format("{}: found {} bytes, expected {}", path, bytes, expected.bytes);
   }
-  const StoredFile found = hash_file(file, expected.name, [&](std::int64_t read) {
-    progress.add(read);
-    if (stop.stop_requested()) throw files::ReadStopped{};
-  });
+  const StoredFile found = hash_file(file, expected.name, after_block);
   if (found.hash == expected.hash && found.bytes == expected.bytes) return {};
   return fmt::format("{}: found hash {}, expected {}", path, found.hash, expected.hash);
 }
@@ -109,18 +108,23 @@ std::string Findings::text() const {
 }
 
 Findings hash_share(const std::string& directory, const std::vector<StoredFile>& files, int rank, int ranks,
-                    int threads, files::ReadProgress& progress) {
+                    int threads, files::ReadProgress& progress, ReadPace* pace) {
   const std::vector<std::size_t> mine = share_of(rank, ranks, files);
   std::vector<std::string> wrong(mine.size());
   FilesInWork in_work(progress);
   on_threads(mine.size(), threads, [&](std::size_t i, const std::stop_token& stop) {
     const StoredFile& file = files[mine[i]];
     const std::string path = directory + "/" + file.name;
+    const auto after_block = [&](std::int64_t bytes) {
+      progress.add(bytes);
+      if (stop.stop_requested()) throw files::ReadStopped{};
+      if (pace != nullptr) pace->rest();
+    };
     const FilesInWork::One in_hand(in_work, path);
     try {
       files::with_retries(progress, [&] {
         if (stop.stop_requested()) throw files::ReadStopped{};
-        wrong[i] = judge(path, file, stop, progress);
+        wrong[i] = judge(path, file, after_block);
       });
     } catch (const files::ReadError& error) {
       progress.fail(error);  // is told though another read may hang
@@ -135,9 +139,10 @@ Findings hash_share(const std::string& directory, const std::vector<StoredFile>&
 }
 
 Findings try_hash_share(const std::string& directory, const std::vector<StoredFile>& files, int rank, int ranks,
-                        files::ReadProgress& progress) {
+                        files::ReadProgress& progress, ReadPace& pace) {
   try {
-    return hash_share(directory, files, rank, ranks, 1, progress);
+    pace.begin();
+    return hash_share(directory, files, rank, ranks, 1, progress, &pace);
   } catch (const files::ReadStopped&) {
     return {.wrong = {directory + ": was not read to the end"}, .complete = false};
   } catch (const files::ReadError& error) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "checkpoints/format/manifest.h"
+#include "checkpoints/restore/read_pace.h"
 #include "src/base/read_file.h"
 #include "src/comm/communicator.h"
 
@@ -30,13 +31,14 @@ std::vector<std::size_t> share_of(int rank, int ranks, const std::vector<StoredF
 
 /// Compares size and hash of this rank's share of the files, that many at a time, each in a thread of its own. The
 /// ranks together read each file once. Nothing collective, no HDF5: any thread. Throws ReadError, after retries, and
-/// ReadStopped when it is stopped; the other files are not read to their end then.
+/// ReadStopped when it is stopped; the other files are not read to their end then. `pace`, which is for one thread,
+/// says how fast; null: as fast as can be.
 Findings hash_share(const std::string& directory, const std::vector<StoredFile>& files, int rank, int ranks,
-                    int threads, files::ReadProgress& progress);
-/// The same, file by file beside a run, for checkpoints whose reading is not worth a run: what could not be read is in
-/// the findings.
+                    int threads, files::ReadProgress& progress, ReadPace* pace = nullptr);
+/// The same, file by file beside a run and at its pace, for checkpoints whose reading is not worth a run: what could
+/// not be read is in the findings.
 Findings try_hash_share(const std::string& directory, const std::vector<StoredFile>& files, int rank, int ranks,
-                        files::ReadProgress& progress);
+                        files::ReadProgress& progress, ReadPace& pace);
 
 /// All ranks' findings as one. Collective, main thread.
 Findings of_all_ranks(const Findings& mine, Communicator& world);

@@ -74,10 +74,9 @@ std::vector<Damage> inspect_pieces(const std::string& path, const files::InputFi
   return damage;
 }
 
-/// Everything about one file; its pieces while the kernel still has it in memory.
+/// Everything about one file; its pieces while the kernel still has it in memory. Of a `plain` one its bytes alone.
 std::vector<Damage> examine(const std::string& directory, const Manifest& manifest, const StoredFile& file,
-                            const Pieces& pieces, const Progressed& progress) {
-  const bool plain = pieces.empty() && manifest.version >= format_version_with_files;
+                            const Pieces& pieces, bool plain, const Progressed& progress) {
   const std::string path = directory + "/" + file.name;
   if (auto seen = glance(directory, file)) return {*seen};
   try {
@@ -89,22 +88,28 @@ std::vector<Damage> examine(const std::string& directory, const Manifest& manife
   }
 }
 
-/// By file.
-std::vector<Pieces> pieces_of(const Manifest& manifest) {
+/// Those of used tensors, by file.
+std::vector<Pieces> pieces_of(const Manifest& manifest, const TensorChoice& used) {
+  std::vector<bool> is_used(manifest.tensors.size(), true);
+  if (used) std::transform(manifest.tensors.begin(), manifest.tensors.end(), is_used.begin(), used);
   std::vector<Pieces> by_file(manifest.files.size());
-  for (const StoredPiece& piece : manifest.pieces) by_file[static_cast<std::size_t>(piece.file)].push_back(&piece);
+  for (const StoredPiece& piece : manifest.pieces) {
+    if (is_used[static_cast<std::size_t>(piece.tensor)])
+      by_file[static_cast<std::size_t>(piece.file)].push_back(&piece);
+  }
   return by_file;
 }
 
 }  // namespace
 
 std::vector<Damage> find_damage(const std::string& directory, const Manifest& manifest, int threads,
-                                const std::function<void(std::int64_t)>& progress) {
-  const std::vector<Pieces> pieces = pieces_of(manifest);
+                                const std::function<void(std::int64_t)>& progress, const TensorChoice& used) {
+  const std::vector<Pieces> pieces = pieces_of(manifest, used);
   std::vector<std::vector<Damage>> damage(pieces.size());
   std::atomic<std::int64_t> done = 0;
   const auto examine_one = [&](std::size_t i, const std::stop_token& stop) {
-    damage[i] = examine(directory, manifest, manifest.files[i], pieces[i], [&](std::int64_t bytes) {
+    const bool plain = pieces[i].empty() && (used || manifest.version >= format_version_with_files);
+    damage[i] = examine(directory, manifest, manifest.files[i], pieces[i], plain, [&](std::int64_t bytes) {
       done += bytes;
       if (stop.stop_requested()) throw files::ReadStopped{};
     });
@@ -117,15 +122,18 @@ std::vector<Damage> find_damage(const std::string& directory, const Manifest& ma
   return found;
 }
 
-std::int64_t bytes_to_verify(const Manifest& manifest) {
-  std::int64_t bytes = bytes_of(manifest.tensors);
+std::int64_t bytes_to_verify(const Manifest& manifest, const TensorChoice& used) {
+  std::int64_t bytes = 0;
+  for (const StoredTensor& tensor : manifest.tensors) {
+    if (!used || used(tensor)) bytes += bytes_of(tensor, whole(tensor.shape));
+  }
   for (const StoredFile& file : manifest.files) bytes += file.bytes;
   return bytes;
 }
 
-std::vector<Damage> find_missing(const std::string& directory, const Manifest& manifest) {
+std::vector<Damage> find_missing(const std::string& directory, const std::vector<StoredFile>& files) {
   std::vector<Damage> found;
-  for (const StoredFile& file : manifest.files) {
+  for (const StoredFile& file : files) {
     if (auto seen = glance(directory, file)) found.push_back(std::move(*seen));
   }
   return found;

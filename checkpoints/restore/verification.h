@@ -20,20 +20,24 @@ struct Damage {
   ExitCode code = ExitCode::usage;  ///< internal: the file system refused to read it
 };
 
+using TensorChoice = std::function<bool(const StoredTensor& tensor)>;
+
 /// Hashes every file with that many threads. In a file that has its hash, HDF5 (one thread at a time) then reads what
 /// the file says of itself, the run's state and each piece, which must agree with the manifest. The data of each piece
 /// are read once more, and must have the hash that the piece carries, which was taken before HDF5 got the data.
 /// `progress` is called on the calling thread with bytes that were read, of bytes_to_verify() in all; what it throws
-/// comes out, and no file is read to its end then. Empty when the checkpoint is as its manifest says. While this runs
-/// nothing else in the process may call HDF5.
+/// comes out, and no file is read to its end then. Empty when the checkpoint is as its manifest says. Of tensors that
+/// are not `used` (null: all are) only the bytes in the files are compared, not the pieces once more: for who reads
+/// some of them. While this runs nothing else in the process may call HDF5.
 std::vector<Damage> find_damage(const std::string& directory, const Manifest& manifest, int threads,
-                                const std::function<void(std::int64_t)>& progress = nullptr);
+                                const std::function<void(std::int64_t)>& progress = nullptr,
+                                const TensorChoice& used = nullptr);
 
 /// What find_damage reads where nothing is damaged.
-std::int64_t bytes_to_verify(const Manifest& manifest);
+std::int64_t bytes_to_verify(const Manifest& manifest, const TensorChoice& used = nullptr);
 
 /// The same at a glance: files that are missing or of another size. Reads nothing of them.
-std::vector<Damage> find_missing(const std::string& directory, const Manifest& manifest);
+std::vector<Damage> find_missing(const std::string& directory, const std::vector<StoredFile>& files);
 
 /// The checkpoints of which a run has read every byte, each as whole or damaged; this holds as long as none of its
 /// files has changed since. So no file is read twice to learn the same. Known to the machine that looked: rank 0.

@@ -1,11 +1,7 @@
 #include "checkpoints/save/pruner.h"
 
-#include <algorithm>
-#include <filesystem>
-#include <iterator>
 #include <thread>
 
-#include "checkpoints/format/durable.h"
 #include "checkpoints/format/messages.h"
 #include "checkpoints/restore/restore.h"
 #include "checkpoints/restore/verification.h"
@@ -39,7 +35,7 @@ bool is_whole(const std::string& directory, const Verdicts& known, Verdicts& lea
   try {
     const Manifest manifest = read_manifest(directory);
     seen = Verdicts::look_at(directory, manifest.files);
-    const std::vector<Damage> missing = find_missing(directory, manifest);
+    const std::vector<Damage> missing = find_missing(directory, manifest.files);
     if (missing.empty()) throw Unknown{{directory, manifest.files, seen}};
     warn_of_damage(directory, missing[0].file + ": " + missing[0].what);
     if (missing[0].code != ExitCode::usage) return false;
@@ -50,6 +46,18 @@ bool is_whole(const std::string& directory, const Verdicts& known, Verdicts& lea
   learned.keep(directory, std::move(seen), false);
   return false;
 }
+
+/// While somebody waits for what is read.
+class Hurry {
+ public:
+  explicit Hurry(ReadPace& pace) : pace_(pace) { pace_.hurry(true); }
+  ~Hurry() { pace_.hurry(false); }
+  Hurry(const Hurry&) = delete;
+  Hurry& operator=(const Hurry&) = delete;
+
+ private:
+  ReadPace& pace_;
+};
 
 /// That one stays is no reason to stop a run, nor to let the next one stay.
 void remove(const PruneRule& rule, std::int64_t step) {
@@ -121,6 +129,7 @@ void Pruner::restored(std::int64_t step) {
 void Pruner::make_room() {
   if (newest_ < 0) return;  // nothing that would stay in place of what goes
   const OperationScope operation("wait for the removal of old checkpoints");
+  const Hurry hurry(pace_);
   const auto end = std::chrono::steady_clock::now() + rule_.patience;
   if (state_ == State::idle) start_choosing();
   for (poll(); state_ != State::idle; poll()) {
@@ -161,8 +170,8 @@ void Pruner::start_reading(Question question) {
   state_ = State::reading;
   if (!leads()) question_ = std::move(question);
   reading_ = in_background([directory = question_.directory, files = question_.files, rank = world_.rank(),
-                            ranks = world_.size(),
-                            &progress = progress_] { return try_hash_share(directory, files, rank, ranks, progress); });
+                            ranks = world_.size(), &progress = progress_,
+                            &pace = pace_] { return try_hash_share(directory, files, rank, ranks, progress, pace); });
 }
 
 void Pruner::end_reading() {
@@ -200,6 +209,7 @@ void Pruner::check_deadline(const OperationScope& operation) const {
 
 void Pruner::finish() {
   const OperationScope operation("wait for the removal of old checkpoints");
+  const Hurry hurry(pace_);
   const auto end = std::chrono::steady_clock::now() + rule_.patience;
   for (poll(); state_ != State::idle; poll()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -208,41 +218,6 @@ void Pruner::finish() {
   }
   progress_.go_on();
   late_ = false;
-}
-
-std::vector<std::int64_t> steps_to_prune(std::span<const std::int64_t> steps, std::int64_t verified, int keep_last,
-                                         std::int64_t keep_every, const std::function<bool(std::int64_t)>& is_whole) {
-  std::vector<std::int64_t> older;
-  std::ranges::copy_if(steps, std::back_inserter(older), [&](std::int64_t s) { return s < verified; });
-  std::ranges::sort(older);
-  const auto may_go = [&](std::int64_t s) { return keep_every == 0 || s % keep_every != 0; };
-  for (int whole = 1; whole < keep_last; older.pop_back()) {  // `verified` is the first
-    // As many stay even where all are whole: only what may go beyond them is worth the reading.
-    const auto stay = std::min(older.size(), static_cast<std::size_t>(keep_last - whole));
-    const auto rest = std::span(older).first(older.size() - stay);
-    if (std::ranges::none_of(rest, may_go)) return {};
-    if (is_whole(older.back())) ++whole;
-  }
-  std::erase_if(older, [&](std::int64_t s) { return !may_go(s); });
-  return older;
-}
-
-void remove_checkpoint(const std::string& root, std::int64_t step, const Owner& owner) {
-  const std::string hidden = root + "/" + temporary_name(step, owner.name);
-  owner.check();
-  rename_durably(root + "/" + directory_name(step), hidden);
-  remove_tree(hidden);
-}
-
-int remove_leftovers(const std::string& root, const Owner& owner) {
-  std::vector<std::string> leftovers;
-  for (const auto& entry : std::filesystem::directory_iterator(root)) {
-    const std::string name = entry.path().filename().string();
-    if (is_leftover(name)) leftovers.push_back(entry.path().string());
-  }
-  if (!leftovers.empty()) owner.check();
-  for (const std::string& path : leftovers) remove_tree(path);
-  return static_cast<int>(leftovers.size());
 }
 
 }  // namespace octet::checkpoint

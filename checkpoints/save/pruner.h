@@ -5,13 +5,13 @@
 #include <functional>
 #include <future>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "checkpoints/format/owner.h"
 #include "checkpoints/restore/shared_hashing.h"
 #include "checkpoints/restore/verification.h"
+#include "checkpoints/save/retention.h"
 #include "src/comm/communicator.h"
 #include "src/comm/operation.h"
 
@@ -39,7 +39,7 @@ struct Question {
 /// damaged one is logged and stays until `keep_last` whole ones are newer; one that cannot be read counts as damaged
 /// for this time. Failures are logged, not thrown. Calls no HDF5. All methods are collective, and called from the main
 /// thread, which only agrees with the others: a thread of rank 0 lists, reads manifests and removes, and a thread of
-/// each rank reads its share of the files.
+/// each rank reads its share of the files, slowly (ReadPace) but where make_room() or finish() waits for it.
 class Pruner {
  public:
   /// `known` of rank 0: what this run has read already.
@@ -62,6 +62,8 @@ class Pruner {
 
   /// The bytes that this rank has read since it was made.
   std::int64_t bytes_read() const { return progress_.bytes(); }
+  /// How often it rested while it read them.
+  std::int64_t rests() const { return pace_.rests(); }
 
  private:
   enum class State : std::uint8_t { idle, choosing, reading };
@@ -91,24 +93,9 @@ class Pruner {
   std::vector<std::string> unread_;  ///< rank 0: directories that could not be read, and count as damaged until then
   bool late_ = false;                ///< rank 0: the patience is over
   files::ReadProgress progress_;     ///< outlives the threads
+  ReadPace pace_;                    ///< so does this
   std::future<Choice> choosing_;     ///< rank 0
   std::future<Findings> reading_;
 };
-
-/// Which committed checkpoints may go, ascending. `verified` is the step of one that is committed and known to be
-/// whole; only what is older than `keep_last` whole ones (at least 1: `verified` itself) is named, and no multiple of
-/// `keep_every` (0: none). `is_whole` is asked about those older than `verified`, newest first, while the answer
-/// decides: one that is damaged does not count. Steps beyond `verified`, which a run leaves behind when it falls back
-/// to an older checkpoint, are not touched and do not count.
-std::vector<std::int64_t> steps_to_prune(std::span<const std::int64_t> steps, std::int64_t verified, int keep_last,
-                                         std::int64_t keep_every, const std::function<bool(std::int64_t)>& is_whole);
-
-/// Removes the committed checkpoint of that step: hidden from readers by a rename first, so that none sees half of it.
-/// Throws internal_error with the path. One rank only; any thread.
-void remove_checkpoint(const std::string& root, std::int64_t step, const Owner& owner = {});
-
-/// Removes what unfinished writes and removals left in `root`, whoever's they are: entries "step-*.tmp", nothing else.
-/// Returns how many. One rank only, of the owner.
-int remove_leftovers(const std::string& root, const Owner& owner = {});
 
 }  // namespace octet::checkpoint

@@ -107,10 +107,14 @@ std::int64_t SavePlan::host_bytes(std::int64_t pieces, std::span<const StoredTen
   return bytes;
 }
 
-std::int64_t SavePlan::host_bytes() const {
+std::int64_t SavePlan::pieces() const {
   std::int64_t pieces = 0;
   for (const std::vector<Piece>& of_rank : copies) pieces += std::ssize(of_rank);
-  return host_bytes(pieces, tensors);
+  return pieces;
+}
+
+std::int64_t SavePlan::host_bytes() const {
+  return host_bytes(pieces(), tensors);
 }
 
 PlannedSave plan_save(std::vector<std::string> descriptions, std::vector<int> writer) {

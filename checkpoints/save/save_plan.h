@@ -25,6 +25,9 @@ struct SavePlan {
   /// nothing to write makes no file.
   std::vector<std::vector<Piece>> writes() const;
 
+  /// How many there are.
+  std::int64_t pieces() const;
+
   /// The host memory of a plan of so many pieces of these tensors, and of this one.
   static std::int64_t host_bytes(std::int64_t pieces, std::span<const StoredTensor> tensors);
   std::int64_t host_bytes() const;

@@ -4,14 +4,12 @@
 #include <chrono>
 #include <cstring>
 #include <deque>
-#include <future>
 
 #include "checkpoints/format/durable.h"
 #include "checkpoints/format/hash.h"
-#include "checkpoints/format/view.h"
+#include "checkpoints/save/background_view.h"
 #include "checkpoints/save/commit.h"
 #include "checkpoints/save/disk_space.h"
-#include "checkpoints/save/file_wait.h"
 #include "checkpoints/save/pruner.h"
 #include "checkpoints/save/save_job.h"
 #include "checkpoints/save/save_share.h"
@@ -29,16 +27,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// For people, and no part of the checkpoint: that it cannot be made is no failure.
-void make_view(const std::string& directory, const Owner& owner) {
-  try {
-    owner.check();
-    ensure_view(directory);
-  } catch (const std::exception& error) {
-    log::warning("{} (the checkpoint is whole without its view.h5)", error.what());
-  }
-}
-
 }  // namespace
 
 /// What is done before a save is under way, and after it is committed; SaveJob has what is between.
@@ -53,8 +41,7 @@ struct Saver::Impl {
   Snapshot snapshot;
   std::optional<SaveJob> job;      ///< the last one, until the next begins
   std::deque<SaveReport> reports;  ///< committed, not told yet
-  std::shared_future<void> view;   ///< rank 0: of the last committed one, on a thread of its own
-  std::string view_path;           ///< what that makes
+  BackgroundView view;
   Pruner pruner;
 
   Impl(SaverOptions with, Communicator& ranks, Stream& on)
@@ -63,6 +50,7 @@ struct Saver::Impl {
         stream(on),
         group(make_writer_group(options.writers_per_node, world)),
         snapshot(group.ranks.get()),
+        view(options.most_viewed_pieces),
         pruner({.root = options.root,
                 .keep_last = options.keep_last,
                 .keep_every = options.keep_every,
@@ -132,33 +120,10 @@ struct Saver::Impl {
 
   void committed(CommittedSave done) {
     const Clock::time_point start = Clock::now();
-    start_view(done.report.path);
+    if (leads()) view.start(done.report.path, plan->pieces(), options.owner);
     pruner.committed(done.report.step, std::move(done.files));
     done.report.commit_seconds += seconds_since(start);
     reports.push_back(std::move(done.report));
-  }
-
-  /// One thread at a time calls HDF5: this begins when all is written, and the next write waits for it.
-  void start_view(const std::string& directory) {
-    if (!leads()) return;
-    try {
-      view = std::async(std::launch::async, make_view, directory, options.owner).share();
-      view_path = directory + "/" + view_name;
-    } catch (const std::exception& error) {
-      log::warning("{}: no thread for its view.h5: {}", directory, error.what());
-    }
-  }
-  bool view_is_made(std::chrono::seconds patience) const {
-    return !view.valid() || view.wait_for(patience) != std::future_status::timeout;
-  }
-  void wait_for_view() const {
-    if (!view_is_made(std::chrono::seconds(1))) {
-      log::info(
-          "waiting for the view.h5 of the last checkpoint, which is whole without it; octet checkpoint view makes it "
-          "too");
-    }
-    wait_for_files("wait for the view of a checkpoint", view_path, world,
-                   [&] { return view_is_made(std::chrono::seconds(0)); });
   }
 
   std::optional<SaveReport> next_report() {
@@ -209,7 +174,7 @@ void Saver::start(const RunState& state, std::span<const DevicePiece> pieces, bo
   });
   self.take_snapshot(order, pieces);
   order.stall_seconds = seconds_since(start);
-  self.job.emplace(std::move(order), self.snapshot.pieces(), self.view, self.world);
+  self.job.emplace(std::move(order), self.snapshot.pieces(), self.view.running(), self.world);
 }
 
 std::optional<SaveReport> Saver::poll() {
@@ -245,7 +210,7 @@ std::int64_t Saver::bytes_read() const {
 }
 
 void Saver::wait_for_view() const {
-  impl_->wait_for_view();
+  impl_->view.wait(impl_->world);
 }
 
 bool Saver::busy() const {

@@ -9,6 +9,7 @@
 #include "checkpoints/format/format.h"
 #include "checkpoints/format/owner.h"
 #include "checkpoints/restore/verification.h"
+#include "checkpoints/save/background_view.h"
 #include "checkpoints/save/save_report.h"
 #include "src/comm/communicator.h"
 
@@ -22,12 +23,13 @@ struct SaverOptions {
   std::int64_t restored = -1;   ///< the step that the run goes on from, which `known` has as whole; -1: none
   int writers_per_node = 0;     ///< ranks of each node that write a file, for all of it; 0: every rank its own
   Owner owner{};                ///< the same name on every rank
+  std::int64_t most_viewed_pieces = checkpoint::most_viewed_pieces;  ///< of a checkpoint that gets a view.h5
 };
 
 /// Saves without stopping training: start() copies this rank's pieces to host memory at a step boundary and returns; a
 /// thread of its own writes, hashes and fsyncs; poll() at later boundaries agrees when every rank is done, then a
 /// thread of rank 0 makes the manifest, which can have millions of pieces, and a later poll() commits by one rename on
-/// rank 0, has the checkpoint's view.h5 made (with a warning where it cannot), and prunes. All methods are
+/// rank 0, has the checkpoint's view.h5 made (BackgroundView), and prunes. All methods are
 /// collective and called from the main thread; background threads alone call HDF5, one at a time. With writers_per_node
 /// the ranks of a node copy into memory that they share, and a few threads write for all: training stands still as long
 /// as before. A failed write on any rank throws on all ranks, names rank, path and reason, and leaves earlier
@@ -59,8 +61,7 @@ class Saver {
   /// returns the newest; the others are logged.
   std::optional<SaveReport> finish();
   bool busy() const;
-  /// Waits, on every rank, for the view of the last committed checkpoint, and says so where it takes long: with the
-  /// million pieces of a large run HDF5 needs many seconds for it.
+  /// Waits, on every rank, for the view of the last committed checkpoint, and says so where it takes long.
   void wait_for_view() const;
   /// The host memory that stays with this rank after a save: its snapshot, and its lists of pieces; on rank 0 the plan
   /// too, with the pieces of all ranks.

@@ -5,8 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "src/base/files.h"
 #include "src/cluster/machine/run_program.h"
@@ -24,12 +27,19 @@ double seconds_of(const timespec& time) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
+/// A file and its time.
+struct Stamp {
+  dev_t device = 0;
+  ino_t inode = 0;
+  double time = 0;
+};
+
 /// Opened anew, since a network file system asks its server for the time of a file when that is opened.
-std::optional<double> time_of(const std::string& file) {
+std::optional<Stamp> stamp_of(const std::string& file) {
   const FileHandle opened = open_to_read(file.c_str());
   struct stat info {};
   if (!opened || ::fstat(opened.get(), &info) != 0) return std::nullopt;
-  return seconds_of(info.st_mtim);
+  return Stamp{info.st_dev, info.st_ino, seconds_of(info.st_mtim)};
 }
 
 std::optional<double> time_now_beside(const std::string& file) {
@@ -63,8 +73,22 @@ OwnerEvidence look(const OwnerRecord& owner, const std::string& file) {
 
 std::optional<double> age_by_file_server(const std::string& file) {
   const auto now = time_now_beside(file);
-  const auto then = time_of(file);
-  return now && then ? std::optional(*now - *then) : std::nullopt;
+  const auto then = stamp_of(file);
+  return now && then ? std::optional(*now - then->time) : std::nullopt;
+}
+
+bool is_renewed_within(const std::string& file, double seconds) {
+  constexpr int looks = 20;  // but one a second at least
+  const std::chrono::duration<double> all(seconds), pause(std::min(1.0, seconds / looks));
+  const auto first = stamp_of(file);
+  for (const auto begin = std::chrono::steady_clock::now(); first && std::chrono::steady_clock::now() - begin < all;) {
+    std::this_thread::sleep_for(pause);
+    const auto now = stamp_of(file);
+    if (!now) continue;  // it is gone, or cannot be read for a moment
+    if (now->device != first->device || now->inode != first->inode) return false;
+    if (now->time != first->time) return true;
+  }
+  return false;
 }
 
 std::optional<bool> ask_slurm(const JobLaunch& job) {

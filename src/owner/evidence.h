@@ -10,8 +10,14 @@
 namespace octet {
 
 /// Seconds since the time of `file`, by the clock of its file server: a file that is made beside it, and removed, has
-/// the server's time now. Nothing where none can be made there, or `file` is not there.
+/// the server's time now. Nothing where none can be made there, or `file` is not there. A client of Lustre tells its
+/// server the time by its own clock, so that there this is the difference of two machines' clocks.
 std::optional<double> age_by_file_server(const std::string& file);
+
+/// Says whether the time of `file` changes within so many seconds, and returns as soon as it does. Only times of this
+/// one file are compared, which its owner sets, so no two clocks have to agree. A file that another one has replaced
+/// has not been renewed.
+bool is_renewed_within(const std::string& file, double seconds);
 
 /// Asks Slurm whether no process of that launch is left. Nothing where there is no Slurm, it does not answer within
 /// four seconds, or it is the Slurm of another cluster.

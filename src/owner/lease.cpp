@@ -20,8 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int renewals = 20;  // in the time after which others take this run for gone
-constexpr int late = 4;       // 1 / late of that time without a renewal: then the run checks that it is still the owner
+constexpr int renewals = 20;         // in the time after which others take this run for gone
+constexpr int watched_renewals = 2;  // which one that lives does while it is watched
+constexpr int late = 4;  // 1 / late of that time without a renewal: then the run checks that it is still the owner
 
 double seconds_of_machine() {
   timespec now{};
@@ -58,12 +59,25 @@ void make_folders(const std::string& path, const std::string& topmost) {
   }
 }
 
+/// As examine() judges. One that is gone by nothing but its silence is watched before its directory is taken: its age
+/// may be the difference of two machines' clocks, and both would write there then.
+OwnerStanding examine_and_watch(const OwnerRecord& owner, const std::string& file, const JobLaunch& mine,
+                                double patience) {
+  OwnerStanding standing = examine(owner, file, mine, patience);
+  if (standing.state != OwnerState::silent) return standing;
+  const double watch = patience * watched_renewals / renewals;
+  log::info("{}: {} was last heard of {:.0f} s ago, as clocks here say; its file is watched for {:.0f} s", file,
+            describe(owner), standing.age_seconds.value_or(0), watch);
+  if (is_renewed_within(file, watch)) return {owner, OwnerState::at_work, 0};
+  return standing;
+}
+
 Claim claim_run_dir(const std::string& run_dir, const std::string& topmost_missing, double patience) {
   make_folders(run_dir, topmost_missing);
   OwnerRecord me = this_process();
   const JobLaunch mine = me.job;
   return claim_directory(run_dir, std::move(me), [&](const OwnerRecord& owner, const std::string& file) {
-    return examine(owner, file, mine, patience);
+    return examine_and_watch(owner, file, mine, patience);
   });
 }
 

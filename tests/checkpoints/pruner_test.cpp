@@ -129,6 +129,25 @@ TEST_F(Pruning, WithoutTimeToReadNothingGoes) {
   EXPECT_EQ(left(), (Steps{40, 30, 20, 10}));
 }
 
+TEST_F(Pruning, RestsWhileItReadsUnlessSomebodyWaits) {
+  Pruner pruner(rule_, {}, *world_);
+  pruner.restored(40);  // as a start does, which knows nothing of the older ones
+  while (left() != (Steps{40, 30})) pruner.poll();
+  EXPECT_EQ(pruner.bytes_read(), bytes_of(30));
+  EXPECT_EQ(pruner.rests(), std::ssize(read_manifest(at(30)).files)) << "after each block; the files are small";
+
+  Pruner hurried(rule_, {}, *world_);
+  for (const std::int64_t step : {10, 20}) test::write_small(at(step), step);
+  prune_after(40, hurried);
+  EXPECT_EQ(left(), (Steps{40, 30}));
+  EXPECT_EQ(hurried.rests(), 0);
+}
+
+TEST(ReadPace, RestsForThreeQuartersOfTheTimeAndNeverLong) {
+  EXPECT_EQ(ReadPace::rest_after(ReadPace::Seconds(0.25)), ReadPace::Seconds(0.75));
+  EXPECT_EQ(ReadPace::rest_after(ReadPace::Seconds(100)), ReadPace::Seconds(1));
+}
+
 TEST_F(Pruning, OneThatCannotBeRemovedDoesNotKeepTheNext) {
   test::put_file(root_ / temporary_name(10));  // in the way
   Pruner pruner(rule_, {}, *world_);

@@ -1,4 +1,4 @@
-#include "checkpoints/save/pruner.h"
+#include "checkpoints/save/retention.h"
 
 #include <gtest/gtest.h>
 

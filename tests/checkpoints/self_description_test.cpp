@@ -175,6 +175,41 @@ TEST_F(SelfDescription, AttributesOfAnotherType) {
   EXPECT_EQ(find_damage(directory_, manifest_, 2).front().code, ExitCode::usage);
 }
 
+/// Who uses some of the tensors has the bytes of all files compared, and of the others no data once more.
+TEST_F(SelfDescription, OfTensorsThatAreUsedAlone) {
+  const auto masters = [](const StoredTensor& t) { return parameter_of(TensorKind::master, t.name).has_value(); };
+  std::int64_t read = 0;
+  const auto damage_of_masters = [&] {
+    read = 0;
+    return find_damage(
+        directory_, manifest_, 2, [&](std::int64_t bytes) { read += bytes; }, masters);
+  };
+  EXPECT_TRUE(damage_of_masters().empty());
+  EXPECT_EQ(read, bytes_to_verify(manifest_, masters));
+  const std::int64_t tensors = bytes_of(manifest_.tensors);
+  EXPECT_EQ(bytes_to_verify(manifest_) - read, tensors / 3 * 2) << "all but the two moments";
+
+  const auto change = [&](const auto& is_wanted) {
+    for (std::size_t i = 0; i < manifest_.pieces.size(); ++i) {
+      if (piece(i).file != 0 || is_wanted(tensor(i)) == false) continue;
+      const Hdf5File file(H5Fopen(first_file().c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
+      const Hdf5Dataset data(H5Dopen2(file.get(), dataset(i).c_str(), H5P_DEFAULT));
+      const std::vector<float> zeros(static_cast<std::size_t>(piece(i).box.extent.elements()));
+      ASSERT_GE(H5Dwrite(data.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, zeros.data()), 0);
+      return;
+    }
+    ADD_FAILURE() << "no such piece";
+  };
+  change([&](const StoredTensor& t) { return !masters(t); });
+  EXPECT_EQ(damage_of_masters().size(), 1u) << "the file has another hash";
+  accept_first_file();
+  EXPECT_TRUE(damage_of_masters().empty());
+  EXPECT_EQ(find_damage(directory_, manifest_, 2).size(), 1u);
+  change(masters);
+  accept_first_file();
+  EXPECT_EQ(damage_of_masters().size(), 1u);
+}
+
 /// For which a manifest has null alone.
 TEST_F(SelfDescription, ALossThatIsNotFiniteFits) {
   RunState state = test::small_state(3);

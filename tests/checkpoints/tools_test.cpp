@@ -151,7 +151,7 @@ TEST_F(Tools, DamageIsNamedByFile) {
   std::int64_t read = 0;
   EXPECT_TRUE(find_damage(root_ / "c", manifest, 4, [&](std::int64_t bytes) { read += bytes; }).empty());
   EXPECT_EQ(read, bytes_to_verify(manifest));
-  EXPECT_TRUE(find_missing(root_ / "c", manifest).empty());
+  EXPECT_TRUE(find_missing(root_ / "c", manifest.files).empty());
 
   test::flip_bit(root_ / "c/writer-00000.h5", manifest.files[0].bytes / 2);
   fs::resize_file(root_ / "c/writer-00001.h5", 1000);
@@ -163,7 +163,7 @@ TEST_F(Tools, DamageIsNamedByFile) {
   EXPECT_HAS(damage[1].what, fmt::format("has 1000 bytes, expected {}", manifest.files[1].bytes));
   EXPECT_EQ(damage[2].what, "is missing");
   for (const Damage& d : damage) EXPECT_EQ(d.code, ExitCode::usage);
-  EXPECT_EQ(find_missing(root_ / "c", manifest).size(), 2u);  // a flipped bit is not seen at a glance
+  EXPECT_EQ(find_missing(root_ / "c", manifest.files).size(), 2u);  // a flipped bit is not seen at a glance
 }
 
 /// Else terabytes would be read before the error is told. These are two files of 4 TB that take no room on the disk:

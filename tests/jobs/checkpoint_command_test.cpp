@@ -263,6 +263,23 @@ TEST_F(CheckpointCommand, Prune) {
   expect(64, "prune " + folder_.path() + " --keep 1", {"holds no checkpoint"});
 }
 
+/// A link that leads to itself stands for a file server that fails.
+TEST_F(CheckpointCommand, PruneThatCouldReadNothingIsExitCode70) {
+  const auto make_unreadable = [](const std::string& path) {
+    fs::remove_all(path);
+    fs::create_symlink(fs::path(path).filename(), path);
+  };
+  make_unreadable(at(30) + "/manifest.json");
+  expect(0, "prune " + run() + " --keep 1 --dry-run",
+         {"cannot read " + at(30) + "/manifest.json", "would remove " + at(10), "2 of 3 checkpoints would stay"});
+  flip(at(20) + "/writer-00000.h5");
+  make_unreadable(at(10) + "/writer-00001.h5");
+  expect(70, "prune " + run() + " --keep 1", {"3 checkpoints is known to be whole, and 2 could not be read"});
+  for (const int step : {10, 20, 30}) EXPECT_TRUE(fs::exists(at(step))) << step;
+  make_unreadable(run() + "/checkpoints");
+  expect(70, "prune " + run() + " --keep 1", {"cannot read " + run() + "/checkpoints"});
+}
+
 TEST_F(CheckpointCommand, ExportAndImport) {
   const std::string out = folder_ / "exported", back = folder_ / "back/step-000000";
   expect(0, "export " + run() + " " + out + " --max-shard-size 5KB", {"21 tensors in fp32"});

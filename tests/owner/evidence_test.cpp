@@ -7,9 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <thread>
 
 #include "src/base/error.h"
+#include "src/owner/lease.h"
 #include "src/owner/owner_file.h"
 #include "src/owner/process.h"
 #include "tests/data/support.h"
@@ -90,6 +93,51 @@ TEST_F(Evidence, OfTheFilesAge) {
   EXPECT_EQ(state_of(owner, 2000), OwnerState::at_work);
   EXPECT_FALSE(age_by_file_server(folder_ / "nowhere/owner.json"));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1) << "nothing stays there";
+}
+
+/// Renews a file's time by a clock that is an hour behind.
+class LateClock {
+ public:
+  explicit LateClock(const std::string& file)
+      : thread_([this, file] {
+          for (std::int64_t n = 0; !stop_; ++n) {
+            const timespec then{.tv_sec = time(nullptr) - 3600, .tv_nsec = n % 1'000'000'000};
+            const timespec times[2] = {then, then};
+            utimensat(AT_FDCWD, file.c_str(), times, 0);
+            usleep(1000);
+          }
+        }) {}
+  ~LateClock() {
+    stop_ = true;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> stop_ = false;
+  std::thread thread_;
+};
+
+TEST_F(Evidence, AFileThatIsRenewedByAClockThatIsBehindIsRenewed) {
+  EXPECT_FALSE(is_renewed_within(file_, 0.1));
+  EXPECT_FALSE(is_renewed_within(folder_ / "nowhere/owner.json", 0.1));
+  const LateClock renewing(file_);
+  EXPECT_TRUE(is_renewed_within(file_, 60));
+}
+
+TEST_F(Evidence, OneWhoseClockIsBehindDoesNotLoseItsDirectory) {
+  OwnerRecord owner = record_of(getpid());
+  owner.boot_id = "another boot";  // nothing can be seen of it
+  write_bytes(file_, to_json(owner));
+  const auto claim = [&] { const OwnerLease lease(folder_.path(), 600); };
+  {
+    const LateClock renewing(file_);
+    while (*age_by_file_server(file_) < 3000) usleep(1000);
+    EXPECT_EQ(state_of(owner), OwnerState::silent);
+    EXPECT_THROW(claim(), Error);
+    EXPECT_EQ(read_owner(folder_.path())->name, owner.name);
+  }
+  const OwnerLease follower(folder_.path(), 1);
+  EXPECT_EQ(read_owner(folder_.path())->name, follower.mark().name) << "that one is gone";
 }
 
 TEST_F(Evidence, OfSlurm) {

@@ -30,8 +30,11 @@ checkpoint::WeightType type_from(const std::string& name) {
 /// The checkpoints of whose weights the mean is exported, the newest first.
 std::vector<OpenCheckpoint> open_inputs(const std::string& path, int average, int threads) {
   if (average < 1) throw usage_error("octet", "--average is {}; expected at least 1", average);
-  if (average == 1) return {open_verified(path, threads)};  // a checkpoint will do
-  return newest_whole(path, average, threads);
+  const auto is_exported = [](const checkpoint::StoredTensor& tensor) {
+    return checkpoint::parameter_of(checkpoint::TensorKind::master, tensor.name).has_value();
+  };
+  if (average == 1) return {open_verified(path, threads, is_exported)};  // a checkpoint will do
+  return newest_whole(path, average, threads, is_exported);
 }
 
 /// A number without a unit is that of a slip (5 for 5GB): it would make a file of every tensor.

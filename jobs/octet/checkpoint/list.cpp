@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view list_usage =
     "usage: octet checkpoint list RUN\n\n"
     "Lists the checkpoints of a run, newest first: step, time of the commit (UTC), size, loss and state. It reads the\n"
-    "manifests and the sizes of files; \"octet checkpoint verify\" reads every byte.\n"
+    "manifests, but looks at no piece, and the sizes of files; \"octet checkpoint verify\" reads every byte.\n"
     "States: committed; of a version, or with a key, that this program does not know, as a newer Octet writes it;\n"
     "damaged, with what is wrong; cannot be read, which may be whole; unfinished, left by a write that never ended (a\n"
     "run that starts removes it).\n";
@@ -38,9 +38,9 @@ std::string state_of(const std::vector<checkpoint::Damage>& wrong) {
 
 void print_checkpoint(const std::string& directory) {
   const std::string step = fmt::format("{}", checkpoint::step_of(directory).value_or(-1));
-  checkpoint::Manifest manifest;
+  checkpoint::ManifestSummary summary;
   try {
-    manifest = checkpoint::read_manifest(directory);
+    summary = checkpoint::read_summary(directory);
   } catch (const checkpoint::UnknownFormat& format) {
     print_row(step, time_of(directory), "?", "?", format.reason());
     return;
@@ -54,9 +54,9 @@ void print_checkpoint(const std::string& directory) {
     print_row(step, time_of(directory), "?", "?", fmt::format("damaged: {}", error.what()));
     return;
   }
-  const auto damage = checkpoint::find_missing(directory, manifest);
+  const auto damage = checkpoint::find_missing(directory, summary.files);
   const std::string state = damage.empty() ? "committed" : state_of(damage);
-  print_row(step, time_of(directory), format_bytes(bytes_of(manifest)), loss_text(manifest.state, 4), state);
+  print_row(step, time_of(directory), format_bytes(bytes_of(summary.files)), loss_text(summary.state, 4), state);
 }
 
 std::set<std::string> unfinished(const std::string& folder) {

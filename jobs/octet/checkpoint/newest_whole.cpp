@@ -36,7 +36,8 @@ Error unreadable(const std::string& path, const std::string& why) {
 
 }  // namespace
 
-std::vector<OpenCheckpoint> newest_whole(const std::string& run, int count, int threads) {
+std::vector<OpenCheckpoint> newest_whole(const std::string& run, int count, int threads,
+                                         const checkpoint::TensorChoice& used) {
   if (is_checkpoint(run)) {
     throw usage_error("octet", "{}: is one checkpoint; expected a run, of which the newest {} are taken", run, count);
   }
@@ -53,7 +54,7 @@ std::vector<OpenCheckpoint> newest_whole(const std::string& run, int count, int 
       log::warning("{}; it is passed over", damage.what());
       continue;
     }
-    const int code = report_damage(candidate, threads);
+    const int code = report_damage(candidate, threads, used);
     if (code == static_cast<int>(ExitCode::internal) || (code != 0 && is_gone(path))) {
       throw unreadable(path, "see above");
     }

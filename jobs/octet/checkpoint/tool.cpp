@@ -11,6 +11,7 @@
 #include "checkpoints/restore/verification.h"
 #include "src/base/log.h"
 #include "src/base/progress.h"
+#include "src/base/read_file.h"
 #include "src/base/usable_cores.h"
 #include "src/train/options/run_options.h"
 
@@ -24,23 +25,29 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, error);
 }
 
+/// Throws ReadError where that cannot be told: a folder of a file system that fails is not one that is not there.
+bool is_readable_folder(const fs::path& path) {
+  return files::is_there(path) && is_folder(path);
+}
+
 std::string without_slash(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
 }
 
 /// With progress, whose line is gone when this returns.
-std::vector<checkpoint::Damage> damage_of(const OpenCheckpoint& checkpoint, int threads) {
-  Progress progress("verifying " + checkpoint.directory, checkpoint::bytes_to_verify(checkpoint.manifest));
-  return checkpoint::find_damage(checkpoint.directory, checkpoint.manifest, threads,
-                                 [&](std::int64_t bytes) { progress.advance(bytes); });
+std::vector<checkpoint::Damage> damage_of(const OpenCheckpoint& checkpoint, int threads,
+                                          const checkpoint::TensorChoice& used) {
+  Progress progress("verifying " + checkpoint.directory, checkpoint::bytes_to_verify(checkpoint.manifest, used));
+  return checkpoint::find_damage(
+      checkpoint.directory, checkpoint.manifest, threads, [&](std::int64_t bytes) { progress.advance(bytes); }, used);
 }
 
 }  // namespace
 
 std::string checkpoints_folder(const std::string& run) {
-  if (is_folder(fs::path(run) / "checkpoints")) return without_slash(run) + "/checkpoints";
-  if (is_folder(run)) return without_slash(run);
+  if (is_readable_folder(fs::path(run) / "checkpoints")) return without_slash(run) + "/checkpoints";
+  if (is_readable_folder(run)) return without_slash(run);
   throw usage_error("octet", "{}: is no folder; expected that of a run", run);
 }
 
@@ -70,24 +77,24 @@ int hashing_threads(int asked) {
   return asked > 0 ? asked : std::min(usable_cores(), most);
 }
 
-int report_damage(const OpenCheckpoint& checkpoint, int threads) {
+int report_damage(const OpenCheckpoint& checkpoint, int threads, const checkpoint::TensorChoice& used) {
   int code = 0;
-  for (const checkpoint::Damage& d : damage_of(checkpoint, threads)) {
+  for (const checkpoint::Damage& d : damage_of(checkpoint, threads, used)) {
     log::error("[octet] {}/{}: {}", checkpoint.directory, d.file, d.what);
     code = std::max(code, static_cast<int>(d.code));
   }
   return code;
 }
 
-OpenCheckpoint open_verified(const std::string& path, int threads) {
+OpenCheckpoint open_verified(const std::string& path, int threads, const checkpoint::TensorChoice& used) {
   if (!is_checkpoint(path)) {
-    OpenCheckpoint newest = newest_whole(path, 1, threads).front();
+    OpenCheckpoint newest = newest_whole(path, 1, threads, used).front();
     log::info("newest whole checkpoint of {}: {}", path, newest.directory);
     return newest;
   }
   OpenCheckpoint checkpoint{without_slash(path), {}};
   checkpoint.manifest = checkpoint::read_manifest(checkpoint.directory);
-  if (const int code = report_damage(checkpoint, threads); code != 0) {
+  if (const int code = report_damage(checkpoint, threads, used); code != 0) {
     const char* const what = code == static_cast<int>(ExitCode::internal) ? "cannot be read" : "is damaged";
     throw Error(static_cast<ExitCode>(code),
                 fmt::format("[octet] {}: {} and was not used", checkpoint.directory, what));
@@ -135,10 +142,14 @@ std::string loss_text(const checkpoint::RunState& state, int digits) {
   return state.step == 0 || !std::isfinite(state.loss) ? "-" : fmt::format("{:.{}f}", state.loss, digits);
 }
 
-std::int64_t bytes_of(const checkpoint::Manifest& manifest) {
+std::int64_t bytes_of(const std::vector<checkpoint::StoredFile>& files) {
   std::int64_t bytes = 0;
-  for (const checkpoint::StoredFile& file : manifest.files) bytes += file.bytes;
+  for (const checkpoint::StoredFile& file : files) bytes += file.bytes;
   return bytes;
+}
+
+std::int64_t bytes_of(const checkpoint::Manifest& manifest) {
+  return bytes_of(manifest.files);
 }
 
 std::string time_of(const std::string& directory) {
