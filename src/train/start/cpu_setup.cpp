@@ -22,8 +22,12 @@ std::string set_up_cpu(const CpuConfig& config, int ranks_on_same_cores) {
                      cpu::describe_gemm_input());
 }
 
-void set_up_cpu_to_plan_for_gpus() {
-  cpu::set_gemm_input(cpu::GemmInputChoice::f32);
+std::string set_up_cpu_to_plan(const RunConfig& config) {
+  const auto gemm = config.device == DeviceType::cpu ? config.cpu.gemm : cpu::GemmInputChoice::f32;
+  cpu::plan_with_gemm_input(gemm);
+  if (cpu::can_multiply(gemm, cpu::read_cpu_features())) return "";
+  return fmt::format("cpu.gemm = {}: this processor has no AVX-512 bf16; the run is refused where its nodes have none",
+                     gemm);
 }
 
 }  // namespace octet
