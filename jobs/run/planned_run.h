@@ -21,7 +21,7 @@ struct PlannedNodes {
 struct PlannedRun {
   RunConfig config;            ///< nothing of it is left to the plan of its memory
   PipelineMemory memory;       ///< of a rank of each stage; rank 0 stands for all where there is no pipeline
-  std::string lacking_here{};  ///< what this machine lacks for the run (set_up_cpu_to_plan); empty: nothing
+  std::string lacking_here{};  ///< what this machine lacks for the run; empty: nothing
 
   const MemoryPlan& worst() const { return memory.ranks[memory.worst()]; }
 };

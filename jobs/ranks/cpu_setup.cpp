@@ -1,4 +1,4 @@
-#include "src/train/start/cpu_setup.h"
+#include "jobs/ranks/cpu_setup.h"
 
 #include <omp.h>
 
@@ -20,14 +20,6 @@ std::string set_up_cpu(const CpuConfig& config, int ranks_on_same_cores) {
   cpu::set_gemm_input(config.gemm);
   return fmt::format("{}, {} thread(s) a rank, GEMM input {}", cpu_device().name(), omp_get_max_threads(),
                      cpu::describe_gemm_input());
-}
-
-std::string set_up_cpu_to_plan(const RunConfig& config) {
-  const auto gemm = config.device == DeviceType::cpu ? config.cpu.gemm : cpu::GemmInputChoice::f32;
-  cpu::plan_with_gemm_input(gemm);
-  if (cpu::can_multiply(gemm, cpu::read_cpu_features())) return "";
-  return fmt::format("cpu.gemm = {}: this processor has no AVX-512 bf16; the run is refused where its nodes have none",
-                     gemm);
 }
 
 }  // namespace octet
