@@ -17,11 +17,9 @@
 #include "src/base/usable_cores.h"
 #include "src/base/utc_now.h"
 #include "src/comm/host_exchange.h"
-#include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/plain_mpi.h"
 #include "src/comm/nccl_communicator.h"
 #include "src/device/hardware_queues.h"
-#include "src/train/start/cpu_setup.h"
 
 namespace octet::commbench {
 namespace {
@@ -71,23 +69,21 @@ void require_same_options(const Options& options, int argc, char** argv, Communi
 
 int measure_all(const Options& given, MpiRuntime& mpi, int argc, char** argv) {
   if (!given.json.empty() && mpi.rank() == 0) Report::check_writable(given.json);
-  const auto host_stream = cpu_device().make_stream();
-  const auto hosts = make_mpi_communicator(*host_stream, "control");
-  require_same_options(given, argc, argv, *hosts);
+  const HostRank rank;
+  Communicator& hosts = *rank.hosts;
+  require_same_options(given, argc, argv, hosts);
   const Options options = laid_out(given, mpi.size());
   const CpuConfig cpu = options.run ? options.run->config.cpu : CpuConfig();
-  const Binding binding = bind_rank(cpu, options.device, options.nccl, mpi, *hosts);
-  set_up_cpu(cpu, binding.ranks_on_same_cores);
-  Device& device = open_device(options.device, mpi, *hosts, options.nccl);
+  const Binding binding = bind_rank(cpu, options.device, options.nccl, mpi, hosts);
+  Device& device = open_device(options.device, mpi, hosts, options.nccl);
   const auto stream = device.make_stream();
-  set_up_nccl(device, mpi, *hosts, options.nccl);
-  Mesh mesh(make_world(*stream, *hosts, options.nccl), mesh_shape(options, mpi.size()));
+  Mesh mesh(make_world(*stream, mpi, hosts, options.nccl), mesh_shape(options, mpi.size()));
   const auto plain = options.compare_mpi ? make_plain_mpi_communicator(*stream, "plain MPI") : nullptr;
 
-  const std::vector<std::string> node_of = gather_bytes(mpi.node(), *hosts);
+  const std::vector<std::string> node_of = gather_bytes(mpi.node(), hosts);
   Provenance provenance = provenance_of(node_of, device, argc, argv);
   const auto index = static_cast<int>(mpi.local_rank() / options.nccl.ranks_per_gpu);
-  provenance.devices = gather_bytes(device_line(mpi.rank(), mpi.node(), index, device), *hosts);
+  provenance.devices = gather_bytes(device_line(mpi.rank(), mpi.node(), index, device), hosts);
   const int cores = usable_cores();
   if (binding.ranks_on_same_cores > cores) {
     provenance.cores = cores;
@@ -96,7 +92,7 @@ int measure_all(const Options& given, MpiRuntime& mpi, int argc, char** argv) {
   Report report(std::move(provenance));
   std::istringstream bindings(binding.table);
   for (std::string line; std::getline(bindings, line);) report.comment(line);
-  const Context context{options, *hosts, node_of, report};
+  const Context context{options, hosts, node_of, report};
   if (options.sweep) run_sweep(context, mesh.world(), plain.get());
   if (options.run) run_steps(context, mesh);
   if (options.pairs != PairsOf::none) run_pairs(context, mesh.world());

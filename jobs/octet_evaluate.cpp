@@ -10,14 +10,13 @@
 #include "jobs/evaluate/evaluate_texts.h"
 #include "jobs/evaluate/generate.h"
 #include "jobs/rank_main.h"
+#include "jobs/ranks/library_versions.h"
 #include "jobs/ranks/rank_binding.h"
 #include "jobs/ranks/same_lines.h"
 #include "jobs/ranks/world.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
-#include "src/comm/mpi/mpi_communicator.h"
-#include "src/train/start/cpu_setup.h"
 
 namespace octet::evaluate {
 namespace {
@@ -40,21 +39,21 @@ void make_folder(const std::string& folder) {
 }
 
 int evaluate(const Options& options, const std::string& words, MpiRuntime& mpi) {
-  const auto host_stream = cpu_device().make_stream();
-  const auto hosts = make_mpi_communicator(*host_stream, "control");
-  require_same_lines("the ranks have different options", {words}, *hosts);
+  const HostRank rank;
+  Communicator& hosts = *rank.hosts;
+  require_same_lines("the ranks have different options", {words}, hosts);
   const MeshShape shape = shape_of(options.models.tp, mpi.size());
   for (const std::string& folder : {options.output, compared_folder(options)}) {
     if (!folder.empty() && mpi.rank() == 0) make_folder(folder);
   }
   const NcclSettings nccl;
-  const Binding binding = bind_rank(options.cpu, options.models.device, nccl, mpi, *hosts);
-  log::info("{}", set_up_cpu(options.cpu, binding.ranks_on_same_cores));
-  Device& device = open_device(options.models.device, mpi, *hosts, nccl);
+  const Binding binding = bind_rank(options.cpu, options.models.device, nccl, mpi, hosts);
+  log::info("{}", binding.cpu);
+  Device& device = open_device(options.models.device, mpi, hosts, nccl);
   const auto stream = device.make_stream();
-  set_up_nccl(device, mpi, *hosts, nccl);
-  Mesh mesh(make_world(*stream, *hosts, nccl), shape);
-  const Ranks ranks{.mesh = mesh, .stream = *stream, .hosts = *hosts};
+  warn_of_other_libraries(*stream, mpi, hosts);
+  Mesh mesh(make_world(*stream, mpi, hosts, nccl), shape);
+  const Ranks ranks{.mesh = mesh, .stream = *stream, .hosts = hosts};
   if (options.generates) {
     generate(options.model, options.generate, options.models, ranks);
   } else {

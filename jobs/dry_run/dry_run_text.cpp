@@ -6,19 +6,29 @@
 #include "jobs/dry_run/dry_run_command.h"
 #include "jobs/dry_run/run_lines.h"
 #include "jobs/dry_run/step_lines.h"
+#include "jobs/run/planned_run.h"
+#include "src/base/log.h"
 #include "src/cluster/environment/job_environment.h"
 #include "src/comm/mesh_shape.h"
 #include "src/train/options/checks.h"
-#include "src/train/plan/memory_plan.h"
 #include "src/train/plan/nccl_variables.h"
-#include "src/train/start/cpu_setup.h"
 #include "src/train/step/run_settings.h"
 
 namespace octet {
 namespace {
 
-std::string memory_text(const MemoryPlan& plan, const DryCommand& c, const DryMachine& m) {
-  const RunConfig& config = c.run.config;
+/// The plan of the rank that is shown. It is there already if the rank stands for its stage.
+MemoryPlan shown_plan(const PlannedRun& run, const DryCommand& c, const DryMachine& m) {
+  const int rank = static_cast<int>(c.options.rank);
+  for (std::size_t pp = 0; pp < run.memory.ranks.size(); ++pp) {
+    if (rank_of_stage(c.mesh, pp) == rank) return run.memory.ranks[pp];
+  }
+  return plan_run(run.config, c.mesh, rank, m.ranks_on_node, DeviceType::cpu);
+}
+
+std::string memory_text(const PlannedRun& run, const DryCommand& c, const DryMachine& m) {
+  const MemoryPlan plan = shown_plan(run, c, m);
+  const RunConfig& config = run.config;
   std::string text = fmt::format("memory plan:\n{}", memory_table(plan, nullptr));
   if (fsdp_options(config, c.mesh.dp_shard).keep_transposed) {
     text += "  with transposed copies of 8-bit weights (float8.keep_transposed_weights)\n";
@@ -28,22 +38,21 @@ std::string memory_text(const MemoryPlan& plan, const DryCommand& c, const DryMa
     if (config.cuda.deterministic) text += "  without what attention takes for cuda.deterministic\n";
   }
   if (c.mesh.pp == 1) return text + fit_text(plan, m, c.options.ranks);
-  const PipelineMemory pipeline = plan_pipeline(config, c.mesh, m.ranks_on_node, DeviceType::cpu);
-  return text + fmt::format("memory of the pipeline's ranks:\n{}", pipeline_table(pipeline)) +
-         fit_text(pipeline.ranks[pipeline.worst()], m, c.options.ranks);
+  return text + fmt::format("memory of the pipeline's ranks:\n{}", pipeline_table(run.memory)) +
+         fit_text(run.worst(), m, c.options.ranks);
+}
+
+PlannedNodes nodes_of(const DryMachine& m, const RunConfig& config) {
+  return {
+      .ranks_on_node = m.ranks_on_node,
+      .nccl = m.cluster ? nccl_variables(*m.cluster, job_environment(*m.cluster, config.run_dir)) : nccl_variables(),
+      .gpu_fits = [&m](const MemoryPlan& of) { return fits_gpu(of, m); }};
 }
 
 std::string dry_run_text(DryCommand c) {
   check_plan_file(c.run.config, c.run.origins);
   const DryMachine m = machine_of(c.options, c.run.config);
   if (m.gpu) check_gpu(c.run.config, m.gpu->compute_capability, c.run.origins, m.gpu->name);
-  c.run.config.nccl.variables =
-      m.cluster ? nccl_variables(*m.cluster, job_environment(*m.cluster, c.run.config.run_dir)) : nccl_variables();
-  if (c.run.config.device == DeviceType::cpu) {
-    set_up_cpu(c.run.config.cpu, m.ranks_on_node);  // for its workspaces
-  } else {
-    set_up_cpu_to_plan_for_gpus();
-  }
   std::string text = fmt::format("rank {} of {}, {}, {} a node\n", c.options.rank, c.options.ranks, layout_text(c.mesh),
                                  m.ranks_on_node);
   text += zero_text(fsdp_options(c.run.config, c.mesh.dp_shard), c.mesh.dp_shard) + "\n";
@@ -52,10 +61,10 @@ std::string dry_run_text(DryCommand c) {
   text += schedule_line(start);
   text += mixture_lines(start);
   text += weights_line(start);
-  const FittedRun fitted = fit_run(c.run.config, c.mesh, static_cast<int>(c.options.rank), m.ranks_on_node,
-                                   DeviceType::cpu, [&](const MemoryPlan& of) { return fits_gpu(of, m); });
-  c.run.config = fitted.config;
-  text += memory_text(fitted.plan, c, m);
+  const PlannedRun planned = plan_on(nodes_of(m, c.run.config), c.run.config, c.mesh);
+  if (!planned.lacking_here.empty()) log::warning("{}", planned.lacking_here);
+  c.run.config = planned.config;
+  text += memory_text(planned, c, m);
   text += checkpoints_text(c.run.config);
   return text + step_text(c, m);
 }

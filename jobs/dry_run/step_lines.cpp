@@ -103,12 +103,12 @@ std::string step_text(const DryCommand& c, const DryMachine& m) {
   WorkLog* const times = timeline ? &*timeline : nullptr;
   DryOrder order(times);
   DryRun dry(c.run.config, c.mesh, rank, DeviceType::cpu, c.options.order.empty() ? times : &order);
-  dry.step();
-  const std::string before = dry.trace().json_lines();
-  dry.trace().clear();
-  order.clear();
-  if (timeline) timeline->clear();
-  dry.step();
+  std::string before;
+  dry.second_step([&] {
+    before = dry.trace().json_lines();
+    order.clear();
+    if (timeline) timeline->clear();
+  });
   if (timeline) timeline->end_step(2);
   if (!c.options.trace.empty()) {
     write_file(c.options.trace, before + dry.trace().json_lines() + dry.gemms().json_lines());

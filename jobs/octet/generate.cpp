@@ -2,13 +2,13 @@
 
 #include "jobs/evaluate/model_options.h"
 #include "jobs/octet/commands.h"
+#include "jobs/ranks/cpu_setup.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/base/options/arguments.h"
 #include "src/base/options/document.h"
 #include "src/device/hardware_queues.h"
 #include "src/train/options/sections.h"
-#include "src/train/start/cpu_setup.h"
 
 namespace octet {
 namespace {

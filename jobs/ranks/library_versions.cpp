@@ -1,6 +1,8 @@
 #include "jobs/ranks/library_versions.h"
 
 #include "jobs/ranks/differences.h"
+#include "jobs/ranks/gpu_together.h"
+#include "kernels/gemm_timing.h"
 #include "src/base/content_hash.h"
 #include "src/base/log.h"
 
@@ -13,6 +15,13 @@ void warn_of_other_libraries(Communicator& hosts, const std::string& node, const
       "the libraries that compute are not the same everywhere: {}; bits differ from node to node, losses are the same "
       "within rounding",
       who);
+}
+
+void warn_of_other_libraries(Stream& stream, const MpiRuntime& mpi, Communicator& hosts) {
+  if (stream.device().type() == DeviceType::cpu || hosts.size() == 1) return;
+  std::string versions;
+  use_gpu_together(hosts, [&] { versions = library_versions(stream); });
+  warn_of_other_libraries(hosts, mpi.node(), versions);
 }
 
 }  // namespace octet

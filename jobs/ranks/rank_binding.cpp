@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "jobs/ranks/cpu_setup.h"
 #include "src/cluster/cores/core_map.h"
 #include "src/cluster/cores/core_plan.h"
 #include "src/comm/host_exchange.h"
@@ -73,6 +74,7 @@ Binding bind_rank(const CpuConfig& config, DeviceType device, const NcclSettings
   }
   out.line = fmt::format("rank {} on {}{}{}: {}", mpi.rank(), mpi.node(), gpu.empty() ? "" : ", GPU ", gpu, text);
   for (const std::string& line : gather_bytes(out.line, hosts)) out.table += line + "\n";
+  out.cpu = set_up_cpu(config, out.ranks_on_same_cores);
   return out;
 }
 

@@ -4,10 +4,13 @@
 #include "jobs/ranks/nccl_tuner.h"
 #include "jobs/ranks/nvls.h"
 #include "src/base/log.h"
+#include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/nccl_communicator.h"
 #include "src/comm/nccl_settings.h"
 
 namespace octet {
+
+HostRank::HostRank() : stream(cpu_device().make_stream()), hosts(make_mpi_communicator(*stream, "control")) {}
 
 Device& open_device(DeviceType device, const MpiRuntime& mpi, Communicator& hosts, const NcclSettings& settings) {
   if (settings.ranks_per_gpu > 1 && mpi.rank() == 0) {
@@ -20,6 +23,9 @@ Device& open_device(DeviceType device, const MpiRuntime& mpi, Communicator& host
   return *opened;
 }
 
+namespace {
+
+/// What NCCL reads from the environment, before it makes its first communicator.
 void set_up_nccl(const Device& device, const MpiRuntime& mpi, Communicator& hosts, const NcclSettings& settings) {
   if (device.type() == DeviceType::cpu) return;
   choose_nvls({.multicast = device.has_multicast(),
@@ -29,7 +35,11 @@ void set_up_nccl(const Device& device, const MpiRuntime& mpi, Communicator& host
   set_up_nccl_tuner(settings, hosts, mpi.node());
 }
 
-std::unique_ptr<Communicator> make_world(Stream& stream, Communicator& hosts, const NcclSettings& settings) {
+}  // namespace
+
+std::unique_ptr<Communicator> make_world(Stream& stream, const MpiRuntime& mpi, Communicator& hosts,
+                                         const NcclSettings& settings) {
+  set_up_nccl(stream.device(), mpi, hosts, settings);
   if (stream.device().type() == DeviceType::cpu) return hosts.on_stream(stream, "world");
   if (hosts.size() == 1 && !settings.one_rank_groups) return make_self_communicator(stream, "world");
   return make_nccl_communicator(hosts.split(0, hosts.rank(), "world"), stream, settings);

@@ -6,20 +6,16 @@
 #include <memory>
 #include <optional>
 
-#include "jobs/ranks/gpu_together.h"
 #include "jobs/ranks/library_versions.h"
 #include "jobs/ranks/rank_binding.h"
 #include "jobs/ranks/world.h"
 #include "jobs/train/resuming_command.h"
-#include "kernels/gemm_timing.h"
 #include "src/base/log.h"
 #include "src/base/options/yaml_document.h"
-#include "src/comm/mpi/mpi_communicator.h"
 #include "src/train/options/checks.h"
 #include "src/train/options/layout.h"
 #include "src/train/options/run_options.h"
 #include "src/train/run/run.h"
-#include "src/train/start/cpu_setup.h"
 
 namespace octet {
 namespace {
@@ -75,14 +71,9 @@ void set_up(RankMachine& machine, const CommandLine& command, const RunConfig& c
   machine.stream = device.make_stream();
   // Before what times itself in it: communicators and the model.
   if (config.train.profile != "off") machine.timeline = std::make_unique<Timeline>(*machine.stream);
-  if (device.type() == DeviceType::cuda && hosts.size() > 1) {
-    std::string versions;
-    use_gpu_together(hosts, [&] { versions = library_versions(*machine.stream); });
-    warn_of_other_libraries(hosts, mpi.node(), versions);
-  }
-  set_up_nccl(device, mpi, hosts, config.nccl);
+  warn_of_other_libraries(*machine.stream, mpi, hosts);
   machine.mesh.emplace(
-      make_traced(make_world(*machine.stream, hosts, config.nccl), machine.traces(config).communication,
+      make_traced(make_world(*machine.stream, mpi, hosts, config.nccl), machine.traces(config).communication,
                   config.train.slow_rank_every > 0 ? &machine.waits : nullptr),
       mesh_shape(config.parallel));
   if (device.type() == DeviceType::cuda) warn_of_pxn(config, mpi);
@@ -97,11 +88,10 @@ int train(const CommandLine& command, const std::vector<std::string>& words, Mpi
   refuse_what_is_no_text(to_yaml(config), "the configuration with the folders of its paths");
   log::info("{} rank(s) on {} per node, node {}", mpi.size(), mpi.local_size(), mpi.node());
 
-  const auto host_stream = cpu_device().make_stream();
-  auto hosts = make_mpi_communicator(*host_stream, "control");
-  Communicator& all_hosts = *hosts;
+  HostRank rank;
+  Communicator& all_hosts = *rank.hosts;
   const Binding binding = bind_rank(config.cpu, config.device, config.nccl, mpi, all_hosts);
-  log::info("{}", set_up_cpu(config.cpu, binding.ranks_on_same_cores));
+  log::info("{}", binding.cpu);
   // Made before all that takes long, and destroyed after it: so a second start is refused at once.
   const OwnedDirectory directory = claim_run_directory(config, config_name(command), all_hosts);
   log::info("cores: {}", binding.line);
@@ -112,7 +102,7 @@ int train(const CommandLine& command, const std::vector<std::string>& words, Mpi
       .control = all_hosts, .lease = directory.lease.get(), .on_gpu = config.device == DeviceType::cuda};
   return run_reporting_failure(context, [&] {
     set_up(machine, command, config, mpi, all_hosts);
-    control = make_traced(std::move(hosts), machine.traces(config).communication);
+    control = make_traced(std::move(rank.hosts), machine.traces(config).communication);
     return run_training(config,
                         {.mesh = *machine.mesh,
                          .control = *control,

@@ -54,7 +54,7 @@ INTERFACES = {
     "src/parallel/gradient_sink.h": "model",
     "src/parallel/parameter.h": "model",
     "src/comm/mesh_shape.h": "tuning",
-    "kernels/cpu/gemm/gemm_input.h": "train",  # the choice of the GEMM's input type, which the run logs
+    "kernels/cpu/gemm/gemm_input.h": "train jobs",  # the choice of the GEMM's input type: an option, put in force by jobs
 }
 # For that, these headers keep to less than their room may: what they may include.
 PURE = {

@@ -1,6 +1,7 @@
 // What octet submit finds before a job is in the queue.
 #include <unistd.h>
 
+#include "kernels/cpu/gemm/gemm_input.h"
 #include "tests/jobs/submit_fixture.h"
 
 namespace octet::test {
@@ -209,6 +210,32 @@ TEST_F(Submit, LargeRunsFitTheNodesTheyAreFor) {
       expect_in(": data.train: cannot open", r.err);
     }
   }
+}
+
+/// The plan is that of the run, whose products need other workspaces in f32 than in bf16. Where this processor has no
+/// such products, the nodes' may have them.
+TEST_F(Submit, MemoryIsThatOfTheProductsThatTheRunTakes) {
+  const auto workspace = [](const std::string& table) {
+    const std::size_t at = table.find("  workspace ");
+    return at == std::string::npos ? "none in " + table : table.substr(at, table.find('\n', at) - at);
+  };
+  const auto row = [&](const std::string& gemm) {
+    const std::string run = "run.yaml --model 160m --precision float8 --cpu.gemm " + gemm;
+    const CommandResult refused = submit(run + " --cluster local --nodes 2 --cluster.nodes.memory_gib 1");
+    EXPECT_EQ(refused.exit_code, 64) << refused.all();
+    expect_in("GiB of a node", refused.err);
+    const CommandResult dry =
+        in_workplace(OCTET_BIN_DIR "/octet-train " + run + " --dry-run --cluster local --ranks 2");
+    EXPECT_EQ(workspace(refused.err), workspace(dry.out)) << gemm;
+    return workspace(refused.err);
+  };
+  EXPECT_NE(row("f32"), row("bf16"));
+
+  const CommandResult r = submit_run("--cpu.gemm bf16");
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  EXPECT_EQ(r.err.find("not checked: cpu.gemm = bf16: this processor has no AVX-512 bf16") == std::string::npos,
+            cpu::can_multiply(cpu::GemmInputChoice::bf16, cpu::read_cpu_features()))
+      << r.err;
 }
 
 /// The variables of a profile's job count.

@@ -271,6 +271,21 @@ TEST(GemmInput, WhatTheProcessorHasNotIsAUsageError) {
   }
 }
 
+TEST(GemmInput, APlanTakesTheSettingWhateverTheProcessorHas) {
+  const cpu::CpuFeatures without;
+  EXPECT_FALSE(cpu::can_multiply(cpu::GemmInputChoice::bf16, without));
+  EXPECT_TRUE(cpu::can_multiply(cpu::GemmInputChoice::f32, without));
+  EXPECT_TRUE(cpu::can_multiply(cpu::GemmInputChoice::automatic, without));
+  EXPECT_TRUE(cpu::can_multiply(cpu::GemmInputChoice::bf16, {.avx512_bf16 = true}));
+  for (const auto& [setting, input] :
+       {std::pair{cpu::GemmInputChoice::bf16, cpu::GemmInput::bf16},
+        {cpu::GemmInputChoice::f32, cpu::GemmInput::f32},
+        {cpu::GemmInputChoice::automatic, cpu::choose_gemm_input(cpu::read_cpu_features())}}) {
+    cpu::plan_with_gemm_input(setting);
+    EXPECT_EQ(cpu::gemm_input(), input);
+  }
+}
+
 TEST(GemmInput, TheSettingIsInForceAndDescribed) {
   cpu::set_gemm_input(cpu::GemmInputChoice::f32);
   EXPECT_EQ(cpu::gemm_input(), cpu::GemmInput::f32);

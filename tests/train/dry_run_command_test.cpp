@@ -220,8 +220,9 @@ TEST(DryRunCommand, TakesTheProductsOfTheCpuThatTheRunWouldTake) {
     return text.substr(at, text.find('\n', at) - at);
   };
   const bool bf16 = cpu::choose_gemm_input(cpu::read_cpu_features()) == cpu::GemmInput::bf16;
-  const std::string in_f32 = workspace("f32");
-  EXPECT_EQ(in_f32 != workspace("auto"), bf16);
+  const std::string in_f32 = workspace("f32"), in_bf16 = workspace("bf16");
+  EXPECT_NE(in_f32, in_bf16) << "on every processor";
+  EXPECT_EQ(workspace("auto"), bf16 ? in_bf16 : in_f32);
   EXPECT_EQ(cpu::gemm_input() == cpu::GemmInput::bf16, bf16) << "as the others of this program have it";
 }
 

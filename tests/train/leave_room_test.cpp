@@ -84,9 +84,7 @@ class LeaveRoom : public ::testing::Test {
       gemms.all.clear();
     };
     gemms.all.clear();
-    dry.step();
-    part();
-    dry.step();
+    dry.second_step(part);
     part();
     dry.validate();
     part();

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "src/model/parameters.h"
+#include "src/train/options/layout.h"
 #include "src/train/plan/less_memory.h"
 
 namespace octet {
@@ -71,6 +74,27 @@ TEST(TransposedWeights, AreKeptWhereThePlanHasRoom) {
   EXPECT_GT(bytes, 0);
   EXPECT_EQ(with.plan[Purpose::gathered] - without.plan[Purpose::gathered], bytes);
   EXPECT_EQ(with.plan.total() - without.plan.total(), bytes);
+}
+
+/// The stage that needs most decides, whichever rank asks, and what it decides is planned for all.
+TEST(TransposedWeights, ThereIsOneDecisionForAllStagesOfAPipeline) {
+  RunConfig config = float8_on_a_gpu();
+  config.parallel.pp = 2;
+  config.parallel.dp_shard = 1;
+  const MeshShape mesh = mesh_shape(config.parallel);
+  const PipelineMemory kept = plan_pipeline(config, mesh, 1, DeviceType::cpu);
+  const std::int64_t least = std::min(kept.ranks[0].total(), kept.ranks[1].total());
+  ASSERT_NE(kept.ranks[0].total(), kept.ranks[1].total()) << "one stage has room and the other has none";
+  const FittedPipeline fitted =
+      fit_pipeline(config, mesh, 1, DeviceType::cpu, [&](const MemoryPlan& plan) { return plan.total() <= least; });
+  EXPECT_EQ(fitted.config.float8.keep_transposed_weights, AutoBool::no);
+  ASSERT_EQ(fitted.memory.ranks.size(), 2u);
+  for (std::size_t pp = 0; pp < 2; ++pp) {
+    EXPECT_LT(fitted.memory.ranks[pp].total(), kept.ranks[pp].total()) << pp;
+  }
+  EXPECT_EQ(fit_pipeline(config, mesh, 1, DeviceType::cpu, [](const MemoryPlan&) { return true; })
+                .config.float8.keep_transposed_weights,
+            AutoBool::yes);
 }
 
 TEST(TransposedWeights, NobodyIsAskedWhereNothingIsLeftToThePlan) {

@@ -77,9 +77,8 @@ class RankOfPipeline {
     const MeshShape mesh = mesh_shape(config.parallel);
     plan_ = pipeline_plan(config, mesh, rank).train;
     DryRun run(config, mesh, rank, DeviceType::cpu, &order_);
-    run.step();
-    std::size_t next = order_.pieces.size();
-    run.step();
+    std::size_t next = 0;
+    run.second_step([&] { next = order_.pieces.size(); });
     for (const PipelineStep& step : plan_) {
       std::vector<std::size_t>& mine = work_.emplace_back();
       const auto& pieces = order_.pieces;

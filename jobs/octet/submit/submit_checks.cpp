@@ -7,6 +7,7 @@
 #include "jobs/ranks/nccl_tuner.h"
 #include "jobs/run/fit.h"
 #include "jobs/run/next_start.h"
+#include "jobs/run/planned_run.h"
 #include "src/base/log.h"
 #include "src/cluster/environment/job_environment.h"
 #include "src/cluster/machine/run_program.h"
@@ -20,9 +21,7 @@
 #include "src/train/options/layout.h"
 #include "src/train/options/option_texts.h"
 #include "src/train/plan/less_memory.h"
-#include "src/train/plan/memory_plan.h"
 #include "src/train/plan/nccl_variables.h"
-#include "src/train/start/cpu_setup.h"
 #include "src/train/start/token_ranges.h"
 #include "src/train/start/tokenizer_record.h"
 #include "src/train/step/run_settings.h"
@@ -78,20 +77,20 @@ void check_not_finished(const RunConfig& c) {
                     c.run_dir, status->step);
 }
 
-/// Rank 0 stands for all, whose plans are alike; in a pipeline the one that needs most.
-void check_memory(const RunConfig& c, const MeshShape& mesh, const ClusterProfile& p) {
-  if (c.device == DeviceType::cuda) set_up_cpu_to_plan_for_gpus();
+/// What this machine lacks for the run is noted, since its nodes may have it.
+void check_memory(const RunConfig& c, const MeshShape& mesh, const ClusterProfile& p, const NcclVariables& nccl,
+                  std::vector<std::string>& notes) {
   const int ranks_on_node = static_cast<int>(p.ranks_per_node());
-  const std::size_t worst = mesh.pp == 1 ? 0 : plan_pipeline(c, mesh, ranks_on_node, DeviceType::cpu).worst();
-  const FittedRun fitted = fit_run(c, mesh, rank_of_stage(mesh, worst), ranks_on_node, DeviceType::cpu,
-                                   [&](const MemoryPlan& of) { return fit_of(of, p, ranks_on_node).gpu_fits(); });
-  const MemoryPlan& plan = fitted.plan;
+  const auto gpu_fits = [&](const MemoryPlan& of) { return fit_of(of, p, ranks_on_node).gpu_fits(); };
+  const PlannedRun planned = plan_on({.ranks_on_node = ranks_on_node, .nccl = nccl, .gpu_fits = gpu_fits}, c, mesh);
+  if (!planned.lacking_here.empty()) notes.push_back("not checked: " + planned.lacking_here);
+  const MemoryPlan& plan = planned.worst();
   const auto refuse = [&](const char* what, double needs, double has, const std::string& ways) {
     throw usage_error("submit", "the run needs {:.1f} GiB of a {}, which has {:.1f} on {}; use {}\n{}", needs, what,
                       has, p.name, ways, memory_table(plan, nullptr));
   };
   const Fit fit = fit_of(plan, p, ranks_on_node);
-  const std::string ways = ways_to_less_memory(fitted.config, mesh, ranks_on_node, "nodes");
+  const std::string ways = ways_to_less_memory(planned.config, mesh, ranks_on_node, "nodes");
   if (!fit.gpu_fits()) refuse("GPU", fit.gpu, fit.of_gpu, ways);
   // Of a node with GPUs it is the checkpoints' memory, which the weights alone decide.
   if (!fit.node_fits()) refuse("node", fit.node, fit.of_node, c.device == DeviceType::cuda ? "more nodes" : ways);
@@ -207,8 +206,7 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
   check_resuming(config, options);
   check_not_finished(config);
   const std::int64_t ranks = options.nodes * profile.ranks_per_node();
-  RunConfig resolved = laid_out(config, ranks, run.origins);
-  resolved.nccl.variables = nccl_variables(profile, job.environment);
+  const RunConfig resolved = laid_out(config, ranks, run.origins);
   const MeshShape mesh = mesh_shape(resolved.parallel);
   if (profile.ranks_per_node() % mesh.tp != 0) {
     throw usage_error(
@@ -217,10 +215,10 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
   }
   log::info("layout: {} nodes x {} ranks = {}", options.nodes, profile.ranks_per_node(), layout_text(mesh));
   const NextStart start = next_start(resolved);
-  check_memory(resolved, mesh, profile);
+  std::vector<std::string> notes;
+  check_memory(resolved, mesh, profile, nccl_variables(profile, job.environment), notes);
   check_tuner_environment(config.nccl, value_in_job(profile, job.environment, "OCTET_TUNING_FILE"),
                           value_in_job(profile, job.environment, "NCCL_TUNER_PLUGIN"));
-  std::vector<std::string> notes;
   check_where_it_is(options.dry_run, "program", notes,
                     [&] { check_program(config, profile, job.octet_train, options.dry_run, notes); });
   std::optional<TokenizerIdentity> tokenizer;

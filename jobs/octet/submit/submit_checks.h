@@ -10,7 +10,8 @@ namespace octet::submit {
 /// not the cluster's, GPUs that lack the recipe's GEMMs, a program that was built without it, a run that could not be
 /// resumed, a finished one, a tuning file that the ranks would not take, and a time limit that is shorter than the
 /// lead. Of a dry run, which may be made elsewhere, data and programs that are not there are no errors. Returns a
-/// sentence for each check that could not be made, and of a dry run for a program without CUDA. Prints the layout, the
+/// sentence for each check that could not be made, such as what this processor lacks and the nodes' may have, and of a
+/// dry run for a program without CUDA. Prints the layout, the
 /// planned memory, what is advised for the file system of the run directory, and a warning of another cluster's tuning
 /// file. `run.config` has absolute paths.
 std::vector<std::string> check_submission(const CommandLine& run, const SubmitOptions& options,

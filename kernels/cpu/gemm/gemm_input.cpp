@@ -21,6 +21,11 @@ Choice& current() {
   return choice;
 }
 
+GemmInput meaning_of(GemmInputChoice setting, const CpuFeatures& cpu) {
+  if (setting == GemmInputChoice::automatic) return choose_gemm_input(cpu);
+  return setting == GemmInputChoice::f32 ? GemmInput::f32 : GemmInput::bf16;
+}
+
 #if defined(__x86_64__)
 /// XCR0: which registers the operating system saves.
 std::uint64_t saved_registers() {
@@ -61,18 +66,22 @@ GemmInput choose_gemm_input(const CpuFeatures& cpu) {
   return fast ? GemmInput::bf16 : GemmInput::f32;
 }
 
+bool can_multiply(GemmInputChoice setting, const CpuFeatures& cpu) {
+  return setting != GemmInputChoice::bf16 || cpu.avx512_bf16 || cpu.amx_bf16;
+}
+
 GemmInput resolve_gemm_input(GemmInputChoice setting, const CpuFeatures& cpu) {
-  if (setting == GemmInputChoice::automatic) return choose_gemm_input(cpu);
-  if (setting == GemmInputChoice::f32) return GemmInput::f32;
-  if (!cpu.avx512_bf16 && !cpu.amx_bf16) {
-    throw usage_error(
-        "kernels", "cpu.gemm: bf16 needs a processor with AVX-512 bf16, which this one has not; expected auto or f32");
-  }
-  return GemmInput::bf16;
+  if (can_multiply(setting, cpu)) return meaning_of(setting, cpu);
+  throw usage_error("kernels",
+                    "cpu.gemm: bf16 needs a processor with AVX-512 bf16, which this one has not; expected auto or f32");
 }
 
 void set_gemm_input(GemmInputChoice setting) {
   current() = {resolve_gemm_input(setting, read_cpu_features()), setting == GemmInputChoice::automatic};
+}
+
+void plan_with_gemm_input(GemmInputChoice setting) {
+  current() = {meaning_of(setting, read_cpu_features()), setting == GemmInputChoice::automatic};
 }
 
 GemmInput gemm_input() {

@@ -41,6 +41,10 @@ GemmInput choose_gemm_input(const CpuFeatures& cpu);
 /// To be called at start, before any thread multiplies. Throws a usage error for bf16 on a processor without AVX-512
 /// bf16, for which oneDNN 2.6 has no bf16 multiplication.
 void set_gemm_input(GemmInputChoice setting);
+/// Before memory is planned, for which nothing is multiplied: puts the setting in force whatever this processor has.
+void plan_with_gemm_input(GemmInputChoice setting);
+/// Says whether a processor has what the setting needs.
+bool can_multiply(GemmInputChoice setting, const CpuFeatures& cpu);
 /// What the setting means on a given processor. It is only worked out here; set_gemm_input puts it in force.
 GemmInput resolve_gemm_input(GemmInputChoice setting, const CpuFeatures& cpu);
 

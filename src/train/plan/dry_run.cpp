@@ -51,6 +51,13 @@ void DryRun::step() {
   trainer_.collect();
 }
 
+void DryRun::second_step(const std::function<void()>& between) {
+  step();
+  between();
+  trace_.clear();
+  step();
+}
+
 RunConfig with_two_micro_batches(const RunConfig& config, const MeshShape& mesh) {
   if (mesh.pp > 1) return config;
   RunConfig few = config;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -24,6 +25,9 @@ class DryRun {
 
   /// The next training step.
   void step();
+  /// The first step and then the second, which is like all that follow; the trace holds that one alone. `between`: is
+  /// called when the first is done, while the trace still holds it.
+  void second_step(const std::function<void()>& between = [] {});
   void validate() { trainer_.validate(); }
 
   Trainer& trainer() { return trainer_; }

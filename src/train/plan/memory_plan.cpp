@@ -106,15 +106,26 @@ MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int rank, in
   return plan;
 }
 
+namespace {
+
+/// Decides what is left to a plan that was made with transposed weights. False: they are not kept, so that another plan
+/// has to be made.
+bool plan_holds(RunConfig& config, const MeshShape& mesh, const std::function<bool()>& there_is_room) {
+  const bool left_to_us = config.float8.keep_transposed_weights == AutoBool::automatic &&
+                          fsdp_options(config, mesh.dp_shard).keep_transposed;
+  if (!left_to_us) return true;
+  const bool keep = there_is_room();
+  config.float8.keep_transposed_weights = keep ? AutoBool::yes : AutoBool::no;
+  return keep;
+}
+
+}  // namespace
+
 FittedRun fit_run(RunConfig config, const MeshShape& mesh, int rank, int ranks_on_node, DeviceType workspaces,
                   const std::function<bool(const MemoryPlan&)>& there_is_room) {
   MemoryPlan plan = plan_run(config, mesh, rank, ranks_on_node, workspaces);
-  const bool left_to_us = config.float8.keep_transposed_weights == AutoBool::automatic &&
-                          fsdp_options(config, mesh.dp_shard).keep_transposed;
-  if (left_to_us) {
-    const bool keep = there_is_room(plan);
-    config.float8.keep_transposed_weights = keep ? AutoBool::yes : AutoBool::no;
-    if (!keep) plan = plan_run(config, mesh, rank, ranks_on_node, workspaces);
+  if (!plan_holds(config, mesh, [&] { return there_is_room(plan); })) {
+    plan = plan_run(config, mesh, rank, ranks_on_node, workspaces);
   }
   return {std::move(config), plan};
 }
@@ -135,6 +146,15 @@ PipelineMemory plan_pipeline(const RunConfig& config, const MeshShape& mesh, int
     memory.ranks.push_back(plan_run(config, mesh, rank, ranks_on_node, workspaces));
   }
   return memory;
+}
+
+FittedPipeline fit_pipeline(RunConfig config, const MeshShape& mesh, int ranks_on_node, DeviceType workspaces,
+                            const std::function<bool(const MemoryPlan&)>& there_is_room) {
+  PipelineMemory memory = plan_pipeline(config, mesh, ranks_on_node, workspaces);
+  if (!plan_holds(config, mesh, [&] { return there_is_room(memory.ranks[memory.worst()]); })) {
+    memory = plan_pipeline(config, mesh, ranks_on_node, workspaces);
+  }
+  return {std::move(config), std::move(memory)};
 }
 
 std::string pipeline_table(const PipelineMemory& memory) {

@@ -59,6 +59,15 @@ struct PipelineMemory {
   std::size_t worst() const;  ///< the one whose device needs most
 };
 PipelineMemory plan_pipeline(const RunConfig& config, const MeshShape& mesh, int ranks_on_node, DeviceType workspaces);
+
+/// Such a run with the plans of all stages.
+struct FittedPipeline {
+  RunConfig config;
+  PipelineMemory memory;
+};
+/// As fit_run, for all ranks: `there_is_room` is asked of the one whose device needs most.
+FittedPipeline fit_pipeline(RunConfig config, const MeshShape& mesh, int ranks_on_node, DeviceType workspaces,
+                            const std::function<bool(const MemoryPlan&)>& there_is_room);
 /// The rank of the world that is meant by that rank of the pipeline.
 int rank_of_stage(const MeshShape& mesh, std::size_t pp);
 /// A line a rank of the pipeline: total, and what differs most between them.

@@ -32,9 +32,7 @@ double& seconds_of(RankSeconds& seconds, StepPart part) {
 Recording second_step(const RunConfig& config, const MeshShape& mesh, int rank, const MachineRates& rates) {
   DryTimeline timeline(rates, mesh, rank);
   DryRun dry(config, mesh, rank, DeviceType::cpu, &timeline);
-  dry.step();
-  timeline.clear();
-  dry.step();
+  dry.second_step([&] { timeline.clear(); });
   timeline.end_step(2);
   return timeline.recording();
 }

@@ -67,9 +67,11 @@ ProblemList problems_of_run(const RunConfig& config, const MeshShape& mesh, int 
   CollectedProblems collected;
   const RunConfig few = with_two_micro_batches(config, mesh);
   DryRun dry(few, mesh, rank, workspaces, &collected);
-  dry.step();
-  const double gemm_flops = collected.list().gemm_flops, attention_flops = collected.list().attention_flops;
-  dry.step();
+  double gemm_flops = 0, attention_flops = 0;  // of the first step
+  dry.second_step([&] {
+    gemm_flops = collected.list().gemm_flops;
+    attention_flops = collected.list().attention_flops;
+  });
   const double all = static_cast<double>(config.train.global_batch) / static_cast<double>(few.train.global_batch);
   const double later = collected.list().gemm_flops - gemm_flops;
   const double later_attention = collected.list().attention_flops - attention_flops;

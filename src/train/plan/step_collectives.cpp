@@ -19,9 +19,7 @@ bool same_calls(std::span<const CommRecord> a, std::span<const CommRecord> b) {
 
 std::vector<StepCollective> step_collectives(const RunConfig& config, const MeshShape& mesh, int rank) {
   DryRun dry(config, mesh, rank, DeviceType::cpu);
-  dry.step();
-  dry.trace().clear();
-  dry.step();
+  dry.second_step();
   std::vector<StepCollective> all;
   for (const std::span<const CommRecord> calls : dry.trace().starts()) {
     if (calls.front().ranks == 1 && !config.parallel.one_rank_exchange) continue;

@@ -6,9 +6,6 @@
 #include "src/comm/failure.h"
 #include "src/data/data_identity.h"
 #include "src/data/passes.h"
-#include "src/metrics/cut_metrics.h"
-#include "src/metrics/status.h"
-#include "src/metrics/step_metrics.h"
 #include "src/model/step_costs.h"
 #include "src/train/step/run_settings.h"
 
@@ -27,59 +24,32 @@ RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDi
     : config_(config),
       environment_(environment),
       directory_(std::move(directory)),
+      metrics_(directory_),
+      status_(directory_, config.train.steps),
       writes_(environment.control.rank() == 0),
       float8_flops_(float8_flops(config, environment.stream)) {}
 
 void RunLog::begin(const StartingPoint& from) {
-  checkpoint_ = from.checkpoint;
   from_ = from.step;
   if (!writes_) return;
   directory_.owner.verify();
-  const std::optional<RunStatus> before = read_status(directory_.status());
-  const bool has_steps = from.step < config_.train.steps;
-  was_finished_ = !has_steps && before && before->state == "finished" && before->step == from.step &&
-                  before->steps == config_.train.steps;
-  if (was_finished_) return;
-  if (before && goes_on()) {
-    restarts_ = before->restarts;
-    checkpoint_seconds_ = before->checkpoint_seconds;
-  }
-  // A directory that has an imported checkpoint of no step and nothing else has not been started yet.
-  is_restart_ = goes_on() && (before || directory_.begins_again || from.step > 0);
-  write_status(directory_.status(), status("running", "", 0, from_));
+  status_.begin(from);
 }
 
 void RunLog::open() {
-  if (!writes_ || was_finished_) return;
+  if (!writes_ || status_.was_finished()) return;
   directory_.owner.verify();
-  if (goes_on()) cut();
-  metrics_ = std::make_unique<MetricsWriter>(directory_.metrics());
-  if (config_.tensorboard && from_ < config_.train.steps) {
-    events_ = std::make_unique<EventWriter>(directory_.tensorboard(), from_ + 1);
-  }
-  if (!is_restart_) return;
-  const std::optional<RunStatus> now = read_status(directory_.status());
-  if (now && now->state == "failed") return;  // another rank has failed meanwhile and said so
-  write_status(directory_.status(), status("running", "", 0, from_));
+  if (directory_.goes_on()) go_on();
+  const bool has_events = config_.tensorboard && from_ < config_.train.steps;
+  metrics_.open(has_events ? std::optional(from_ + 1) : std::nullopt);
+  status_.tell_restart();
 }
 
-void RunLog::cut() {
-  const std::int64_t moved = cut_metrics(directory_.metrics(), directory_.discarded_metrics(), from_);
-  if (is_restart_) ++restarts_;
-  if (!is_restart_ && moved == 0) return;
-  log::info("restart {}, after step {}{}", restarts_, from_,
+void RunLog::go_on() {
+  const std::int64_t moved = metrics_.cut(from_);
+  if (!status_.count_restart() && moved == 0) return;
+  log::info("restart {}, after step {}{}", status_.restarts(), from_,
             moved == 0 ? "" : fmt::format("; {} line(s) of later steps moved to metrics.discarded.jsonl", moved));
-}
-
-RunStatus RunLog::status(std::string state, std::string reason, int exit_code, std::int64_t step) const {
-  return {.state = std::move(state),
-          .reason = std::move(reason),
-          .exit_code = exit_code,
-          .step = step,
-          .steps = config_.train.steps,
-          .restarts = restarts_,
-          .checkpoint = checkpoint_,
-          .checkpoint_seconds = checkpoint_seconds_};
 }
 
 void RunLog::set_data(const Sampler& sampler, std::span<const double> bytes_per_token) {
@@ -115,21 +85,8 @@ void RunLog::log_step(const StepResult& result, std::optional<double> validation
   const StepMetrics metrics = metrics_of(result, validation_loss);
   since_line_ = {};
   if (environment_.lease != nullptr) environment_.lease->verify_if_late();  // a line of it is read as the owner's
-  record(metrics);
+  metrics_.record(metrics);
   log::out("{}", console_line(metrics));
-}
-
-// A full disk ends a run only by checkpoint.max_age; the disk may have room again before that.
-void RunLog::record(const StepMetrics& metrics) {
-  const std::optional<Failure> failed = failure_of([&] { metrics_->write(metrics); });
-  const std::optional<Failure> failed_too = failure_of([&] {
-    if (events_) events_->write(metrics);
-  });
-  const bool refuses = failed || failed_too;
-  if (refuses && !disk_refuses_) {
-    log::error("{}; metrics are kept in memory until they can be written", (failed ? failed : failed_too)->text);
-  }
-  disk_refuses_ = refuses;
 }
 
 std::string RunLog::summary() const {
@@ -165,55 +122,36 @@ void RunLog::log_memory(const MemoryPlan& plan) {
 }
 
 void RunLog::sync() {
-  if (metrics_) metrics_->sync();
+  metrics_.sync();
 }
 
 void RunLog::committed(const checkpoint::SaveReport& report) {
-  checkpoint_ = report.path;
-  checkpoint_seconds_ = report.stall_seconds + report.write_seconds;
   log::info("checkpoint of step {}: committed, {:.1f} MiB in {:.2f} s, {}", report.step,
             static_cast<double>(report.bytes) / 0x1p20, report.write_seconds, report.path);
   log::info(
       "checkpoint of step {} by phase: {:.3f} s snapshot, {:.3f} s write, fsync and hash, {:.3f} s manifest, {:.3f} s "
       "agreement and commit (training stood still for the first and the last)",
       report.step, report.stall_seconds, report.file_seconds, report.manifest_seconds, report.commit_seconds);
-  if (!writes_) return;
-  directory_.owner.verify();
-  try {
-    write_status(directory_.status(), status("running", "", 0, report.step));
-  } catch (const Error& e) {
-    log::error("{}; status.json does not name the checkpoint of step {}, which is committed all the same", e.what(),
-               report.step);
-  }
-}
-
-std::optional<Failure> RunLog::lost_metrics() {
-  if (!std::exchange(disk_refuses_, false)) return std::nullopt;  // it is told once
-  std::optional<Failure> lost = failure_of([&] {
-    directory_.owner.verify();  // the file may be another run's by now
-    metrics_->sync();
-  });
-  if (lost) lost->text += "; metrics of the last steps are lost";
-  return lost;
+  if (writes_) status_.committed(report);
 }
 
 void RunLog::tell_lost_metrics() {
-  if (const std::optional<Failure> lost = lost_metrics()) log::error("{}", lost->text);
+  if (const std::optional<Failure> lost = metrics_.lost()) log::error("{}", lost->text);
 }
 
 void RunLog::end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step) {
   if (!writes_) return;
   directory_.owner.verify();
-  if (was_finished_) {
+  if (status_.was_finished()) {
     log::info("{} after step {}: {}; nothing was left to do", state, step, reason);
     return;
   }
-  if (const std::optional<Failure> lost = lost_metrics()) {
+  if (const std::optional<Failure> lost = metrics_.lost()) {
     if (state != "failed") throw Error(lost->code, lost->text);
     log::error("{}", lost->text);
   }
   if (state == "failed") leave_reason(static_cast<ExitCode>(exit_code), reason);
-  write_status(directory_.status(), status(state, reason, exit_code, step));
+  status_.write(state, reason, exit_code, step);
   const std::string line = fmt::format("{} after step {}: {}{}", state, step, reason, summary());
   state == "failed" ? log::error("{}", line) : log::info("{}", line);
   if (exit_code == static_cast<int>(ExitCode::resumable) && !environment_.command.empty()) {

@@ -1,18 +1,14 @@
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <span>
 
 #include "checkpoints/save/saver.h"
 #include "src/base/error.h"
-#include "src/comm/agreement.h"
-#include "src/metrics/event_file.h"
-#include "src/metrics/status.h"
 #include "src/metrics/step_metrics.h"
 #include "src/train/plan/memory_plan.h"
-#include "src/train/start/resume.h"
-#include "src/train/start/run_directory.h"
+#include "src/train/run/metrics_book.h"
+#include "src/train/run/status_book.h"
 #include "src/train/start/run_environment.h"
 
 namespace octet {
@@ -66,15 +62,8 @@ class RunLog {
   const RunDirectory& directory() const { return directory_; }
 
  private:
-  /// Metrics that cannot be written are kept in memory; the first time is logged.
-  void record(const StepMetrics& metrics);
-  /// A status that has what every status of this run has.
-  RunStatus status(std::string state, std::string reason, int exit_code, std::int64_t step) const;
-  bool goes_on() const { return directory_.resumes || directory_.begins_again; }
-  /// Moves the lines of steps that are done again.
-  void cut();
-  /// Why metrics can still not be written; nothing where all are.
-  std::optional<Failure> lost_metrics();
+  /// Moves the lines of steps that are done again, and counts and says so.
+  void go_on();
   StepMetrics metrics_of(const StepResult& result, std::optional<double> validation_loss) const;
   /// Tokens a second by wall time and by that of steps, with the pauses; empty where there was no step.
   std::string summary() const;
@@ -92,21 +81,15 @@ class RunLog {
   const RunConfig& config_;
   const RunEnvironment& environment_;
   RunDirectory directory_;
+  MetricsBook metrics_;
+  StatusBook status_;
   bool writes_;
-  double float8_flops_;    ///< a token
-  std::int64_t from_ = 0;  ///< the step that this start goes on from
-  std::int64_t restarts_ = 0;
-  bool is_restart_ = false;        ///< counted when the log is cut
-  std::string checkpoint_;         ///< newest committed
-  double checkpoint_seconds_ = 0;  ///< that one took, or one of an earlier start
-  Interval since_line_, all_;      ///< since this start
-  bool disk_refuses_ = false;      ///< the last record
-  bool was_finished_ = false;      ///< by an earlier start, which status.json says
+  double float8_flops_;        ///< a token
+  std::int64_t from_ = 0;      ///< the step that this start goes on from
+  Interval since_line_, all_;  ///< since this start
   bool warned_of_targets_ = false;
   std::optional<double> validation_bytes_per_token_{};
   const Sampler* sampler_ = nullptr;  ///< since set_data()
-  std::unique_ptr<MetricsWriter> metrics_;
-  std::unique_ptr<EventWriter> events_;  ///< none without run.tensorboard
 };
 
 }  // namespace octet

@@ -61,7 +61,7 @@ StepMetrics RunLog::metrics_of(const StepResult& result, std::optional<double> v
           .checkpoint_stall_seconds = spent[Activity::checkpoint],
           .wait_seconds = spent[Activity::wait],
           .non_finite = std::accumulate(result.non_finite.begin(), result.non_finite.end(), std::int64_t{0}, add),
-          .restarts = restarts_,
+          .restarts = status_.restarts(),
           .time = utc_now()};
 }
 

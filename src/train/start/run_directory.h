@@ -16,6 +16,9 @@ struct RunDirectory {
   bool begins_again = false;  ///< it holds an earlier start of this run that ended before its first checkpoint
   OwnerMark owner{};          ///< on every rank; asked before anything in the directory is replaced or cut
 
+  /// It holds an earlier start of this run, after which this one goes on.
+  bool goes_on() const { return resumes || begins_again; }
+
   std::string config() const { return path + "/config.yaml"; }
   std::string model() const { return path + "/model.yaml"; }
   std::string metrics() const { return path + "/metrics.jsonl"; }

@@ -1,4 +1,4 @@
-#include "src/train/start/cpu_setup.h"
+#include "jobs/ranks/cpu_setup.h"
 
 #include <omp.h>
 
@@ -20,10 +20,6 @@ std::string set_up_cpu(const CpuConfig& config, int ranks_on_same_cores) {
   cpu::set_gemm_input(config.gemm);
   return fmt::format("{}, {} thread(s) a rank, GEMM input {}", cpu_device().name(), omp_get_max_threads(),
                      cpu::describe_gemm_input());
-}
-
-void set_up_cpu_to_plan_for_gpus() {
-  cpu::set_gemm_input(cpu::GemmInputChoice::f32);
 }
 
 }  // namespace octet

@@ -11,8 +11,4 @@ namespace octet {
 /// Returns one line for the log: processor, threads, GEMM input type and why.
 std::string set_up_cpu(const CpuConfig& config, int ranks_on_same_cores);
 
-/// Before a memory plan is made for a run on GPUs, in which the CPU's kernels stand in for the GPU's: so that it is the
-/// same on every processor that makes it.
-void set_up_cpu_to_plan_for_gpus();
-
 }  // namespace octet
