@@ -15,6 +15,7 @@
 #include "src/model/recompute.h"
 #include "src/ops/precision.h"
 #include "src/optim/optimizer_config.h"
+#include "src/optim/schedule_config.h"
 #include "src/parallel/parallel_config.h"
 
 namespace octet {

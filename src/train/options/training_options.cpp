@@ -1,3 +1,4 @@
+#include "src/optim/schedule.h"
 #include "src/train/options/sections.h"
 
 namespace octet {
@@ -160,18 +161,18 @@ void declare_optimizer(Schema& schema, OptimizerConfig& c) {
 
 void declare_schedule(Schema& schema, ScheduleConfig& c) {
   schema.section("schedule", "Learning rate over the steps: a linear warm-up, then the kind's own shape.");
-  schema.add_choice("kind", c.kind)
-      .help("wsd: stable, then a linear decay over the last decay_steps. cosine: decays from the warm-up to the end.");
+  schema.add_choice("kind", c.kind).help(schedule_kinds_help());
   schema.add("warmup_steps", c.warmup_steps).unit("steps").between(0, most_steps).help("Length of the linear warm-up.");
   schema.add("decay_steps", c.decay_steps)
       .unit("steps")
       .between(0, most_steps)
-      .help("Length of the final decay of wsd; 0 for the other kinds.");
+      .help(fmt::format("Length of the final decay of {}; 0 for the other kinds.", kinds_with(Decay::last_steps)));
   schema.add("min_lr_ratio", c.min_lr_ratio)
       .between(0, 1)
-      .help(
+      .help(fmt::format(
           "Learning rate that the decay leads to, as a part of the peak; it would be reached one step after the last. "
-          "0 for constant.");
+          "0 for {}.",
+          kinds_with(Decay::never)));
   schema.add_choice("extend", c.extend)
       .help(
           "What follows the old end of the schedule when a run goes on with more train.steps, if a step that is done "
