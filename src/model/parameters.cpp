@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/ops/recipe.h"
+#include "src/ops/recipes/recipe_list.h"
 
 namespace octet {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "src/ops/recipe.h"
+#include "src/ops/recipes/recipe_list.h"
 #include "tests/model/local_state.h"
 
 namespace octet {

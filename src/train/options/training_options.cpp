@@ -1,3 +1,5 @@
+#include "src/base/options/text.h"
+#include "src/ops/recipes/recipe_list.h"
 #include "src/optim/schedule.h"
 #include "src/train/options/sections.h"
 
@@ -138,13 +140,14 @@ void declare_optimizer(Schema& schema, OptimizerConfig& c) {
   schema.add("no_decay", c.no_decay)
       .help("Parameters without weight decay, by any part of their names. Empty: all decay, as in torchtitan.");
   schema.add_choice("beside_forward", c.beside_forward)
-      .help(
+      .help(fmt::format(
           "Update the weights during the forward pass of the next step, unit by unit in the order of that pass, on "
           "part of the GPU. Not possible if the ranks that share a weight exchange its scale after the update "
-          "(float8.recipe tensorwise with several shards or tp). true: on, and no CUDA graphs are made. auto: on with "
+          "(float8.recipe {} with several shards or tp). true: on, and no CUDA graphs are made. auto: on with "
           "device cuda, unless it is not possible or passes run as CUDA graphs (cuda.graphs). The bits are the same, "
           "except on a GPU where beside_gemms is, or auto takes, free. The default is false, since it saves little "
-          "where the GPU is at its power limit.");
+          "where the GPU is at its power limit.",
+          alternatives(float8_recipes_where(&Recipe::scales_of_updated_weights))));
   schema.add("beside_multiprocessors", c.beside_multiprocessors)
       .between(0, 1024)
       .help(
