@@ -6,7 +6,7 @@
 #include "src/ops/attention.h"
 #include "src/ops/rope.h"
 #include "src/ops/tensor_checks.h"
-#include "src/parallel/gradient_sink.h"
+#include "src/tensor/gradient_sink.h"
 
 namespace octet {
 

@@ -4,7 +4,7 @@
 
 #include "src/model/config.h"
 #include "src/ops/linear.h"
-#include "src/parallel/parameter.h"
+#include "src/tensor/parameter.h"
 
 namespace octet {
 
