@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoints/format/durable.h"
+#include "checkpoints/format/model_tensors.h"
 #include "checkpoints/hugging_face/hugging_face.h"
 #include "checkpoints/hugging_face/safetensors.h"
 

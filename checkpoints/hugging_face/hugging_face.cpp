@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "checkpoints/hugging_face/relatives.h"
+#include "src/base/error.h"
 #include "src/base/json_reader.h"
-#include "src/model/parameters.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -130,43 +130,6 @@ std::string hugging_face_name(const std::string& parameter) {
   }
   if (name.empty()) throw internal_error("checkpoints", "{} is no parameter of Llama", parameter);
   return name;
-}
-
-std::vector<StoredTensor> model_tensors(const ModelConfig& model) {
-  std::vector<StoredTensor> tensors;
-  for (const ParameterSpec& p : llama_parameters(model, Precision::fp32, {}).parameters) {
-    tensors.push_back({p.name, DType::f32, p.shape});
-  }
-  return tensors;
-}
-
-std::vector<StoredTensor> training_tensors(const ModelConfig& model) {
-  std::vector<StoredTensor> tensors;
-  for (const TensorKind kind : tensor_kinds) {
-    for (const StoredTensor& t : model_tensors(model)) tensors.push_back({stored_name(kind, t.name), t.dtype, t.shape});
-  }
-  return tensors;
-}
-
-void check_model(const std::vector<StoredTensor>& tensors, const ModelConfig& model, const std::string& path) {
-  std::size_t masters = 0;
-  for (const StoredTensor& t : tensors) masters += parameter_of(TensorKind::master, t.name).has_value();
-  const auto expected = model_tensors(model);
-  for (const StoredTensor& t : expected) {
-    const std::string name = stored_name(TensorKind::master, t.name);
-    const auto found = std::ranges::find(tensors, name, &StoredTensor::name);
-    if (found == tensors.end()) {
-      throw usage_error("checkpoints", "{}: has no {}, which model {} has", path, name, model.name);
-    }
-    if (found->shape != t.shape || found->dtype != t.dtype) {
-      throw usage_error("checkpoints", "{}: {} is {} of {}, but model {} expects {} of {}", path, found->name,
-                        found->shape.text(), name_of(found->dtype), model.name, t.shape.text(), name_of(t.dtype));
-    }
-  }
-  if (masters != expected.size()) {
-    throw usage_error("checkpoints", "{}: has {} parameters, but model {} has {}", path, masters, model.name,
-                      expected.size());
-  }
 }
 
 std::string hugging_face_config(const ModelConfig& model, std::int64_t max_positions, const std::string& dtype,

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "checkpoints/format/format.h"
 #include "checkpoints/hugging_face/hugging_face_files.h"
 #include "src/model/config.h"
 
@@ -18,15 +17,6 @@ namespace octet::checkpoint {
 /// "layers.3.attention.wq.weight" -> "model.layers.3.self_attn.q_proj.weight". Throws internal_error for a name that is
 /// no parameter of Llama.
 std::string hugging_face_name(const std::string& parameter);
-
-/// The model's parameters, by our names and shapes, as fp32.
-std::vector<StoredTensor> model_tensors(const ModelConfig& model);
-
-/// Those of every TensorKind of every parameter, all fp32, in this order.
-std::vector<StoredTensor> training_tensors(const ModelConfig& model);
-
-/// Throws a usage error that names the first tensor in which the checkpoint is not of this model.
-void check_model(const std::vector<StoredTensor>& tensors, const ModelConfig& model, const std::string& path);
 
 /// config.json for LlamaForCausalLM. `dtype` as PyTorch names it; `max_positions` in tokens; null for an id that is not
 /// known.

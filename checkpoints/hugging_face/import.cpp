@@ -6,6 +6,7 @@
 #include <set>
 
 #include "checkpoints/format/finite.h"
+#include "checkpoints/format/model_tensors.h"
 #include "checkpoints/hugging_face/hugging_face.h"
 #include "checkpoints/hugging_face/weight_type.h"
 #include "src/base/json_reader.h"

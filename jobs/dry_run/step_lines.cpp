@@ -11,8 +11,8 @@
 #include "src/train/plan/dry_order.h"
 #include "src/train/plan/dry_run.h"
 #include "src/train/plan/dry_timeline.h"
+#include "src/train/plan/pipeline_picture.h"
 #include "src/train/plan/pipeline_timeline.h"
-#include "src/train/plan/schedule_picture.h"
 #include "src/train/run/profile_report.h"
 #include "src/train/step/pipeline_plan.h"
 
@@ -87,7 +87,7 @@ std::string pipeline_lines(const DryCommand& c) {
   const std::string text = pipeline_text(c.run.config, c.mesh);
   if (!c.options.schedule.empty()) {
     const auto [shape, passes, times] = clocked_passes(c.run.config, c.mesh);
-    write_file(c.options.schedule, schedule_picture(shape, passes, times, text));
+    write_file(c.options.schedule, pipeline_picture(shape, passes, times, text));
   }
   return text + "\n";
 }

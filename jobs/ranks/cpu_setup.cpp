@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "kernels/cpu/gemm/gemm_input.h"
+#include "kernels/cpu_settings.h"
 #include "src/base/usable_cores.h"
 #include "src/device/device.h"
 

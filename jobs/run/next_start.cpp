@@ -8,7 +8,7 @@
 #include "checkpoints/restore/restore.h"
 #include "src/data/data_stages.h"
 #include "src/train/options/data_check.h"
-#include "src/train/options/schedule_check.h"
+#include "src/train/options/schedule_extensions.h"
 #include "src/train/options/settings_check.h"
 #include "src/train/start/initial_weights_check.h"
 #include "src/train/start/misplaced_checkpoint.h"

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "kernels/cpu/gemm/gemm_input.h"
+#include "kernels/cpu_settings.h"
 
 namespace octet {
 namespace {
@@ -14,8 +14,7 @@ namespace {
 /// lacks for such a run, empty for nothing.
 std::string set_up_cpu_to_plan(const RunConfig& config) {
   const auto gemm = config.device == DeviceType::cpu ? config.cpu.gemm : cpu::GemmInputChoice::f32;
-  cpu::plan_with_gemm_input(gemm);
-  if (cpu::can_multiply(gemm, cpu::read_cpu_features())) return "";
+  if (cpu::plan_with_gemm_input(gemm)) return "";
   return fmt::format("cpu.gemm = {}: this processor has no AVX-512 bf16; the run is refused where its nodes have none",
                      gemm);
 }

@@ -5,7 +5,7 @@
 
 #include "src/base/error.h"
 #include "src/ops/cross_entropy.h"
-#include "src/ops/recipe.h"
+#include "src/ops/recipes/recipe_list.h"
 
 namespace octet {
 namespace {

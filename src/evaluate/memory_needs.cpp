@@ -10,7 +10,7 @@
 #include "src/comm/agreement.h"
 #include "src/comm/dry_communicator.h"
 #include "src/evaluate/generator.h"
-#include "src/ops/recipe.h"
+#include "src/ops/recipes/recipe_list.h"
 #include "src/train/plan/nccl_variables.h"
 
 namespace octet {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "checkpoints/format/model_tensors.h"
 #include "checkpoints/hugging_face/hugging_face.h"
 #include "checkpoints/hugging_face/hugging_face_files.h"
 #include "checkpoints/hugging_face/import.h"

@@ -1,12 +1,13 @@
 #pragma once
 
+#include <array>
 #include <span>
 
 #include "src/model/activations.h"
 #include "src/ops/attention.h"
 #include "src/ops/rope.h"
 #include "src/ops/tensor_checks.h"
-#include "src/parallel/gradient_sink.h"
+#include "src/tensor/gradient_sink.h"
 
 namespace octet {
 
@@ -53,7 +54,7 @@ struct DeferredGradients {
   Arena* arena = nullptr;  ///< memory for scales
   OutputGradient w2{};     ///< its dy: a place [r, dim], which block_backward fills
   OutputGradient gate{}, up{}, wo{}, q{}, k{}, v{};
-  Tensor ffn_norm{}, attention_norm{};  ///< places, fp32 [dim]
+  std::array<Tensor, block_norms> norms{};  ///< by BlockWeight: places, fp32 [dim]
 };
 
 /// `transposed`: copies of the weights (WeightProvider::transposed), or none. `dh` [r, dim] is the gradient of the

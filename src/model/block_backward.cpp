@@ -108,9 +108,8 @@ struct Backward {
 
   void norm(BlockWeight which, const Tensor& dy, const Tensor& x, const float* inverse_rms, const Tensor& dh,
             const OutputGradient& of, CheckedTensor checked) const {
-    const GradientTarget target = deferred == nullptr        ? gradients[which]
-                                  : which == ffn_norm_weight ? GradientTarget{deferred->ffn_norm, false}
-                                                             : GradientTarget{deferred->attention_norm, false};
+    const GradientTarget target =
+        deferred == nullptr ? gradients[which] : GradientTarget{deferred->norms.at(which), false};
     rmsnorm_backward(op(), dy, {x, weights[which], inverse_rms}, ResidualGradient::in_dh,
                      {dh, {.amax = of.scale.amax, .non_finite = counter(checked)}, of.float8()}, target);
   }
@@ -187,11 +186,10 @@ void block_weight_gradients(const BlockPass& pass, std::span<const GradientTarge
   linears.w2.weight_gradient(pass.op, a.x_w2, deferred.w2, gradients[at(w2)]);
   linears.w1_w3.weight_gradients(pass.op, a.x_ffn, std::array{deferred.gate, deferred.up},
                                  gradients.subspan(at(w1), 2));
-  leave_gradient(pass.op, deferred.ffn_norm, gradients[ffn_norm_weight]);
   linears.wo.weight_gradient(pass.op, a.x_wo, deferred.wo, gradients[at(wo)]);
   linears.qkv.weight_gradients(pass.op, a.x_attention, std::array{deferred.q, deferred.k, deferred.v},
                                gradients.subspan(at(wq), 3));
-  leave_gradient(pass.op, deferred.attention_norm, gradients[attention_norm_weight]);
+  for (std::size_t i = 0; i < block_norms; ++i) leave_gradient(pass.op, deferred.norms.at(i), gradients[i]);
 }
 
 }  // namespace octet

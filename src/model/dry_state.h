@@ -3,9 +3,9 @@
 #include <span>
 #include <vector>
 
-#include "src/parallel/gradient_sink.h"
-#include "src/parallel/parameter.h"
-#include "src/parallel/weight_provider.h"
+#include "src/tensor/gradient_sink.h"
+#include "src/tensor/parameter.h"
+#include "src/tensor/weight_provider.h"
 
 namespace octet {
 

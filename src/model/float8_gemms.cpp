@@ -19,9 +19,9 @@ std::vector<Float8Gemm> float8_gemms(const ModelConfig& part, const BlockRecipes
     const auto linear = static_cast<BlockLinear>(i);
     const LinearRecipe& recipe = recipes[static_cast<std::size_t>(i)];
     if (!recipe.float8()) continue;
-    const Shape weight = weight_shape(part, linear);
-    const Float8Gemm::Extent out{GemmExtent::outputs, weight[0]}, in{GemmExtent::inputs, weight[1]};
-    const bool split = is_row_parallel(linear) || completes_a_sum(linear);
+    const BlockWeightSpec weight = block_weight(part, linear);
+    const Float8Gemm::Extent out{GemmExtent::outputs, weight.shape[0]}, in{GemmExtent::inputs, weight.shape[1]};
+    const bool split = weight.is_row_parallel() || completes_a_sum(linear);
     gemms.push_back({.linear = linear, .gemm = "output", .m = some, .n = out, .k = in, .multiple = recipe->multiple()});
     gemms.push_back({.linear = linear,
                      .gemm = "grad_input",

@@ -48,7 +48,7 @@ std::string gemm_format_table(const ModelConfig& m, Precision precision, const F
       const std::string_view w = recipe.float8() ? name_of(Recipe::weight_format) : plain;
       const std::string_view dy = recipe.float8() ? name_of(recipe->grad_output_format()) : plain;
       const bool plain_grad_weight = recipe.float8() && !recipe->float8_grad_weight();
-      table += row(recipe.name, weight_shape(m, static_cast<BlockLinear>(l)).text(), fmt::format("{} x {}", x, w),
+      table += row(recipe.name, block_weight(m, static_cast<BlockLinear>(l)).shape.text(), fmt::format("{} x {}", x, w),
                    fmt::format("{} x {}", dy, w),
                    plain_grad_weight ? fmt::format("{} x {}", plain, plain) : fmt::format("{} x {}", dy, x));
     }

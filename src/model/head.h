@@ -5,7 +5,7 @@
 
 #include "src/model/activations.h"
 #include "src/ops/tensor_checks.h"
-#include "src/parallel/gradient_sink.h"
+#include "src/tensor/gradient_sink.h"
 
 namespace octet {
 

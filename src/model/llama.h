@@ -5,8 +5,8 @@
 
 #include "src/model/head.h"
 #include "src/model/slot.h"
-#include "src/parallel/weight_provider.h"
 #include "src/profile/scopes.h"
+#include "src/tensor/weight_provider.h"
 
 namespace octet {
 

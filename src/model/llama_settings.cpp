@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "src/base/round_up.h"
-#include "src/ops/recipe.h"
+#include "src/ops/recipes/recipe_list.h"
 
 namespace octet {
 

@@ -4,6 +4,7 @@
 
 #include "src/model/checked_tensors.h"
 #include "src/model/llama.h"
+#include "src/ops/recipes/recipe_list.h"
 
 namespace octet {
 

@@ -5,57 +5,63 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/ops/recipe.h"
+#include "src/ops/recipes/recipe_list.h"
 
 namespace octet {
 namespace {
 
-constexpr std::array<std::string_view, block_linears> linear_names = {
-    "attention.wq",    "attention.wk",    "attention.wv",   "attention.wo",
-    "feed_forward.w1", "feed_forward.w3", "feed_forward.w2"};
+constexpr int whole = -1, outputs = 0, inputs = 1;  // dimension that is cut
+constexpr double no_cutoff = 100;                   // torch's absolute cut of ±2 at a standard deviation of 0.02
 
-std::string weight_name(std::int64_t layer, BlockLinear l) {
-  return fmt::format("layers.{}.{}.weight", layer, linear_names[static_cast<std::size_t>(l)]);
+std::string weight_name(std::int64_t layer, const BlockWeightSpec& weight) {
+  return fmt::format("layers.{}.{}.weight", layer, weight.name);
 }
 
-constexpr double no_cutoff = 100;  // torch's absolute cut of ±2 at a standard deviation of 0.02
-
-double init_std(BlockLinear l, std::int64_t layer) {
-  const bool by_depth = l == wo || l == w2 || l == w3;
-  return by_depth ? 0.02 / std::sqrt(2.0 * static_cast<double>(layer + 1)) : 0.02;
+double init_std(InitialWeight starts, std::int64_t layer) {
+  switch (starts) {
+    case InitialWeight::ones:
+      break;
+    case InitialWeight::normal:
+      return 0.02;
+    case InitialWeight::normal_by_depth:
+      return 0.02 / std::sqrt(2.0 * static_cast<double>(layer + 1));
+  }
+  return 0;
 }
 
 }  // namespace
 
-Shape weight_shape(const ModelConfig& m, BlockLinear l) {
-  switch (l) {
-    case wq:
-      return {m.q_dim(), m.dim};
-    case wk:
-    case wv:
-      return {m.kv_dim(), m.dim};
-    case wo:
-      return {m.dim, m.q_dim()};
-    case w1:
-    case w3:
-      return {m.ffn_dim, m.dim};
-    default:
-      return {m.dim, m.ffn_dim};
-  }
+std::array<BlockWeightSpec, weights_of_block> block_weights(const ModelConfig& m) {
+  using enum InitialWeight;
+  return {{
+      {"attention_norm", {m.dim}, whole, ones},
+      {"ffn_norm", {m.dim}, whole, ones},
+      {"attention.wq", {m.q_dim(), m.dim}, outputs, normal},
+      {"attention.wk", {m.kv_dim(), m.dim}, outputs, normal},
+      {"attention.wv", {m.kv_dim(), m.dim}, outputs, normal},
+      {"attention.wo", {m.dim, m.q_dim()}, inputs, normal_by_depth},
+      {"feed_forward.w1", {m.ffn_dim, m.dim}, outputs, normal},
+      {"feed_forward.w3", {m.ffn_dim, m.dim}, outputs, normal_by_depth},
+      {"feed_forward.w2", {m.dim, m.ffn_dim}, inputs, normal_by_depth},
+  }};
+}
+
+BlockWeightSpec block_weight(const ModelConfig& m, BlockLinear l) {
+  return block_weights(m)[static_cast<std::size_t>(index_of(l))];
 }
 
 BlockRecipes block_recipes(const ModelConfig& m, Precision precision, const Float8Config& float8, std::int64_t layer) {
   const RecipePtr recipe = recipe_of(precision, float8);
   const bool at_an_end = layer < float8.bf16_first_layers || layer >= m.layers - float8.bf16_last_layers;
+  const auto weights = block_weights(m);
   BlockRecipes recipes;
   for (std::size_t l = 0; l < recipes.size(); ++l) {
-    const auto linear = static_cast<BlockLinear>(l);
-    const std::string name = weight_name(layer, linear);
+    const BlockWeightSpec& weight = weights[block_norms + l];
+    const std::string name = weight_name(layer, weight);
     const bool listed = std::ranges::any_of(
         float8.bf16_linears, [&](const std::string& part) { return name.find(part) != std::string::npos; });
-    const Shape weight = weight_shape(m, linear);
-    const bool small = float8.filter_small_kn && recipe->too_small(weight[0], weight[1]);
-    recipes[l] = {linear_names[l], at_an_end || listed || small ? plain_recipe() : recipe};
+    const bool small = float8.filter_small_kn && recipe->too_small(weight.shape[0], weight.shape[1]);
+    recipes[l] = {weight.name, at_an_end || listed || small ? plain_recipe() : recipe};
   }
   return recipes;
 }
@@ -68,7 +74,6 @@ BlockLinears::BlockLinears(const BlockRecipes& r)
       w2(r[octet::w2]) {}
 
 ParameterList llama_parameters(const ModelConfig& m, Precision precision, const Float8Config& float8, const Part& tp) {
-  constexpr int whole = -1, outputs = 0, inputs = 1;  // dimension that is cut
   const DType storage = storage_dtype(precision);
   const double head_std = 1.0 / std::sqrt(static_cast<double>(m.dim));
   ParameterList list;
@@ -89,17 +94,15 @@ ParameterList llama_parameters(const ModelConfig& m, Precision precision, const 
   list.units.push_back("embedding");
   add("tok_embeddings.weight", {m.vocab_size, m.dim}, outputs, storage, m.tied_embedding ? head_std : 1.0,
       m.tied_embedding ? 3.0 : no_cutoff);
+  const auto weights = block_weights(m);
   for (std::int64_t layer = 0; layer < m.layers; ++layer) {
     list.units.push_back(fmt::format("block.{}", layer));
-    const std::string prefix = fmt::format("layers.{}.", layer);
     const BlockRecipes recipes = block_recipes(m, precision, float8, layer);
-    add(prefix + "attention_norm.weight", {m.dim}, whole, storage, 0, 0);
-    add(prefix + "ffn_norm.weight", {m.dim}, whole, storage, 0, 0);
-    for (int l = 0; l < block_linears; ++l) {
-      const auto linear = static_cast<BlockLinear>(l);
-      const LinearRecipe& recipe = recipes[static_cast<std::size_t>(l)];
-      add(weight_name(layer, linear), weight_shape(m, linear), is_row_parallel(linear) ? inputs : outputs,
-          recipe->casts_first() ? Recipe::weight_format : storage, init_std(linear, layer), no_cutoff, true);
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      const BlockWeightSpec& weight = weights[i];
+      const bool linear = i >= block_norms, fp8 = linear && recipes[i - block_norms]->casts_first();
+      add(weight_name(layer, weight), weight.shape, weight.cut_dim, fp8 ? Recipe::weight_format : storage,
+          init_std(weight.starts, layer), linear ? no_cutoff : 0, linear);
     }
   }
   list.units.push_back("head");

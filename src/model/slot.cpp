@@ -82,9 +82,7 @@ DeferredGradients* Slot::deferred_of(std::int64_t layer) {
   places.arena = &activations;
   places.w2.dy =
       layer + 1 < stage->end_layer ? block(layer + 1).h : take(activations, shape.storage, shape.rows(), dim);
-  for (Tensor* norm : {&places.ffn_norm, &places.attention_norm}) {
-    *norm = {activations.allocate(dim * 4), DType::f32, {dim}, nullptr};
-  }
+  for (Tensor& norm : places.norms) norm = {activations.allocate(dim * 4), DType::f32, {dim}, nullptr};
   return &places;
 }
 

@@ -71,7 +71,7 @@ constexpr auto names_of(DelayedAlgorithm) {
 }
 
 struct Float8Config {
-  std::string recipe = "tensorwise";  ///< one of float8_recipe_names() (src/ops/recipe.h)
+  std::string recipe = "tensorwise";  ///< one of float8_recipe_names() (src/ops/recipes/recipe_list.h)
   /// Recipe delayed alone reads these: steps of abs-max history, and powers of two below the format's maximum.
   std::int64_t delayed_history = 1024;
   std::int64_t delayed_margin = 0;

@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "src/ops/precision.h"
 #include "src/ops/scaling.h"
@@ -19,7 +18,7 @@ struct GradOperand {
 /// How linears compute: in which formats their three GEMMs read the operands, where an operand is cast, what of it is
 /// kept and travels, and where the scales come from. A recipe is resolved once from the configuration, and nobody asks
 /// for its name. This class itself is that of fp32 and bf16: nothing is cast. Each value of `float8.recipe` is a class
-/// in src/ops/recipes.
+/// in src/ops/recipes, whose recipe_list.h has them all.
 ///
 /// There are two kinds. One that casts first has one scale a tensor: whoever makes an input or output gradient casts
 /// it, and it is kept and gathered as fp8 bytes, as weights are. One that casts where a GEMM reads has several scales a
@@ -63,6 +62,9 @@ class Recipe {
   virtual bool power_of_two() const { return false; }
   /// Scales come from the abs-maxes of steps before: state, which checkpoints hold.
   virtual bool remembers() const { return false; }
+  /// The scale of a weight comes from the whole weight after its update, so ranks that share it exchange abs-maxes
+  /// then.
+  bool scales_of_updated_weights() const { return casts_first() && !remembers(); }
   /// Makes the object that gives the scales of a model with so many casts.
   virtual std::unique_ptr<Float8Scaling> make_scaling(const CastCounts&, Stream&) const;
 
@@ -97,17 +99,6 @@ using RecipePtr = std::shared_ptr<const Recipe>;
 
 /// The recipe of fp32 and bf16.
 const RecipePtr& plain_recipe();
-
-/// The recipe of a configuration. Usage error for a name that is none.
-RecipePtr float8_recipe(const Float8Config& float8);
-/// The recipe of a configuration where the precision is float8, else the plain one.
-inline RecipePtr recipe_of(Precision precision, const Float8Config& float8) {
-  return precision == Precision::float8 ? float8_recipe(float8) : plain_recipe();
-}
-
-std::vector<std::string> float8_recipe_names();
-/// What `--help` says of them.
-std::string float8_recipe_help();
 
 /// A linear's name and how it computes.
 struct LinearRecipe {

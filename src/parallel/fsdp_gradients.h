@@ -10,8 +10,8 @@
 #include "src/device/buffer.h"
 #include "src/parallel/fsdp_options.h"
 #include "src/parallel/gradient_layout.h"
-#include "src/parallel/gradient_sink.h"
 #include "src/parallel/sharded_parameters.h"
+#include "src/tensor/gradient_sink.h"
 
 namespace octet {
 

@@ -10,8 +10,8 @@
 #include "src/parallel/gather_schedule.h"
 #include "src/parallel/update_events.h"
 #include "src/parallel/weight_layout.h"
-#include "src/parallel/weight_provider.h"
 #include "src/parallel/weight_scales.h"
+#include "src/tensor/weight_provider.h"
 
 namespace octet {
 

@@ -5,7 +5,7 @@
 
 #include "src/base/dtype.h"
 #include "src/parallel/fsdp_options.h"
-#include "src/parallel/parameter.h"
+#include "src/tensor/parameter.h"
 
 namespace octet {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/parallel/parameter.h"
+#include "src/tensor/parameter.h"
 #include "src/tensor/shard.h"
 
 namespace octet {

@@ -120,6 +120,13 @@ TEST(Text, Nearest) {
   EXPECT_EQ(nearest_hint("x", {}), "");
 }
 
+TEST(Text, Alternatives) {
+  EXPECT_EQ(alternatives({}), "");
+  EXPECT_EQ(alternatives({"a"}), "a");
+  EXPECT_EQ(alternatives({"a", "b"}), "a or b");
+  EXPECT_EQ(alternatives({"a", "b", "c"}), "a, b or c");
+}
+
 TEST(Yaml, ReadsEveryType) {
   const Sample s = read(
       "name: 12\nbox: {flag: true, count: 7, seed: 18446744073709551615, rate: 1e-3, color: green}\n"

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "checkpoints/format/model_tensors.h"
 #include "checkpoints/hugging_face/export.h"
 #include "checkpoints/hugging_face/import.h"
 #include "tests/checkpoints/directory.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoints/hugging_face/hugging_face.h"
+#include "checkpoints/format/model_tensors.h"
 #include "checkpoints/restore/resharding.h"
 #include "checkpoints/tools/offline_writer.h"
 #include "src/base/error.h"

@@ -22,7 +22,7 @@ ROOMS = {
     "ops": "tensor kernels",
     "comm": "profile",
     "parallel": "comm tensor ops",
-    "model": "ops",  # and the interfaces of parallel, below
+    "model": "ops",
     "data": LOWER,
     "tokenizer": "base",
     "corpus": "data tokenizer",
@@ -50,17 +50,10 @@ OUTSIDE_SRC = ["kernels", "checkpoints", "jobs", "tests"]  # rooms at the top le
 
 # Headers that a room may include although they stand in a room it may not.
 INTERFACES = {
-    "src/parallel/weight_provider.h": "model",
-    "src/parallel/gradient_sink.h": "model",
-    "src/parallel/parameter.h": "model",
     "src/comm/mesh_shape.h": "tuning",
-    "kernels/cpu/gemm/gemm_input.h": "train jobs",  # the choice of the GEMM's input type: an option, put in force by jobs
 }
 # For that, these headers keep to less than their room may: what they may include.
 PURE = {
-    "src/parallel/weight_provider.h": "tensor ops",
-    "src/parallel/gradient_sink.h": "tensor ops",
-    "src/parallel/parameter.h": "tensor ops",
     "src/comm/mesh_shape.h": "base",
 }
 # Places whose folders have an order: place -> folder -> folders that it may include, transitive too. Every file of such a

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "src/ops/recipe.h"
+#include "src/ops/recipes/recipe_list.h"
 #include "src/train/run/step_queue.h"
 #include "tests/equivalence/harness.h"
 #include "tests/equivalence/trainer_test.h"

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "src/comm/trace.h"
+#include "src/ops/recipes/recipe_list.h"
 #include "src/train/plan/memory_plan.h"
 #include "src/train/plan/step_collectives.h"
 #include "tests/equivalence/trainer_test.h"

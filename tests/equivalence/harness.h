@@ -6,7 +6,7 @@
 
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/trace.h"
-#include "src/ops/recipe.h"
+#include "src/ops/recipes/recipe_list.h"
 #include "src/train/step/sharded_model.h"
 #include "tests/support/delayed_communicator.h"
 #include "tests/support/global_element.h"

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string_view>
+#include <utility>
 
-#include "src/ops/recipe.h"
+#include "src/ops/recipes/recipe_list.h"
 #include "tests/model/local_state.h"
 
 namespace octet {
@@ -48,6 +50,23 @@ TEST(Parameters, NamesOrderUnitsAndShapes) {
   EXPECT_EQ(list.parameters[29].shape, (Shape{48, 32}));
   EXPECT_EQ(list.parameters[29].unit, head_unit(small_model()));
   EXPECT_EQ(list.range(2), (std::pair<std::size_t, std::size_t>{10, 19}));
+}
+
+/// Code finds a block's weights by position: the list has there what the position's name says.
+TEST(Parameters, ABlocksWeightsStandWhereTheirNamesSay) {
+  const auto weights = block_weights(small_model());
+  EXPECT_EQ(weights[attention_norm_weight].name, "attention_norm");
+  EXPECT_EQ(weights[ffn_norm_weight].name, "ffn_norm");
+  const std::pair<BlockLinear, std::string_view> linears[] = {
+      {wq, "attention.wq"},    {wk, "attention.wk"},    {wv, "attention.wv"},   {wo, "attention.wo"},
+      {w1, "feed_forward.w1"}, {w3, "feed_forward.w3"}, {w2, "feed_forward.w2"}};
+  EXPECT_EQ(std::size(linears), static_cast<std::size_t>(block_linears));
+  for (const auto& [linear, name] : linears) {
+    const BlockWeightSpec weight = block_weight(small_model(), linear);
+    EXPECT_EQ(weight.name, name);
+    EXPECT_EQ(weight.is_row_parallel(), linear == wo || linear == w2) << name;
+    EXPECT_EQ(block_recipes(small_model(), Precision::bf16, {}, 0).at(linear).name, name);
+  }
 }
 
 TEST(Parameters, ATiedModelHasNoOutputWeight) {

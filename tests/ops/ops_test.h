@@ -7,6 +7,7 @@
 
 #include "src/ops/linear.h"
 #include "src/ops/linear_gemms.h"
+#include "src/ops/recipes/recipe_list.h"
 #include "tests/support/error_of.h"
 #include "tests/support/numbers.h"
 

@@ -2,15 +2,23 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace octet {
 namespace {
 
 constexpr double peak = 3e-4;
+
+std::vector<ScheduleKind> every_kind() {
+  std::vector<ScheduleKind> kinds;
+  for (const std::string_view name : names_of(ScheduleKind{})) kinds.push_back(*value_named<ScheduleKind>(name));
+  return kinds;
+}
 
 std::vector<double> rates(const ScheduleConfig& schedule, std::int64_t steps) {
   std::vector<double> all;
@@ -43,6 +51,26 @@ TEST(Schedule, CosineFallsOverAllThatFollowsWarmup) {
   std::vector<double> expected{0.5, 1};
   for (int i = 1; i <= 8; ++i) expected.push_back(0.1 + 0.9 * 0.5 * (1 + std::cos(std::numbers::pi * i / 9.0)));
   expect_rates(rates(s, 10), expected);
+}
+
+TEST(Schedule, EveryKindFallsWhereItsDecaySaysItDoes) {
+  for (const ScheduleKind kind : every_kind()) {
+    const std::vector<double> got = rates({.kind = kind, .warmup_steps = 2, .decay_steps = 3}, 10);
+    const auto falls = std::find_if(got.begin() + 2, got.end(), [](double rate) { return rate < 1; });
+    const Decay decay = decay_of(kind);
+    EXPECT_EQ(falls - got.begin() + 1, decay == Decay::never        ? 11
+                                       : decay == Decay::last_steps ? 8
+                                                                    : 3)
+        << name_of(kind);
+  }
+}
+
+TEST(Schedule, MessagesNameTheKindsOfADecay) {
+  EXPECT_EQ(kinds_with(Decay::never), "constant");
+  EXPECT_EQ(kinds_with(Decay::last_steps), "wsd");
+  EXPECT_EQ(kinds_with(Decay::after_warm_up), "cosine");
+  EXPECT_EQ(schedule_kinds_help(),
+            "wsd: stable, then a linear decay over the last decay_steps. cosine: decays from the warm-up to the end.");
 }
 
 TEST(Schedule, WarmupLongerThanTheRunNeverReachesThePeak) {
@@ -81,7 +109,7 @@ TEST(Schedule, OneExtensionAfterAnother) {
 }
 
 TEST(Schedule, WhatIsAddedLaterChangesNoRateBefore) {
-  for (const ScheduleKind kind : {ScheduleKind::constant, ScheduleKind::wsd, ScheduleKind::cosine}) {
+  for (const ScheduleKind kind : every_kind()) {
     ScheduleConfig s{.kind = kind, .warmup_steps = 2, .decay_steps = 3};
     std::vector<double> before = rates(s, 10);
     for (const std::int64_t end : {20, 30, 40}) {
@@ -94,7 +122,7 @@ TEST(Schedule, WhatIsAddedLaterChangesNoRateBefore) {
 }
 
 TEST(Schedule, NoStepHasARateOfZeroOrAboveThePeak) {
-  for (const ScheduleKind kind : {ScheduleKind::constant, ScheduleKind::wsd, ScheduleKind::cosine}) {
+  for (const ScheduleKind kind : every_kind()) {
     for (const std::int64_t steps : {1, 2, 3, 10, 1000}) {
       for (const std::int64_t warmup : {0, 1, 2}) {
         const ScheduleConfig s{

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "checkpoints/hugging_face/hugging_face.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/open_events.h"
 #include "tests/checkpoints/small_checkpoint.h"

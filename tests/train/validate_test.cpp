@@ -1,9 +1,10 @@
 // Values that do not go together, in memory: what validate() and the layout refuse.
+#include <algorithm>
 #include <array>
 #include <limits>
 
 #include "jobs/run/command_line.h"
-#include "src/ops/recipe.h"
+#include "src/ops/recipes/recipe_list.h"
 #include "src/train/options/checks.h"
 #include "src/train/options/layout.h"
 #include "src/train/options/validate.h"
@@ -346,6 +347,29 @@ TEST(Validate, RefusesRoomForAnUpdateThatMayStayWhereItIs) {
   EXPECT_NO_THROW(validate(c));
 }
 
+/// What a message about a recipe proposes are all those that the rule takes, and no others.
+TEST(Validate, ProposesTheRecipesThatARuleTakes) {
+  const auto expect_takes_the_proposed = [](RunConfig c, const std::string& message, const char* origin) {
+    const std::vector<std::string> first = float8_recipes_where(&Recipe::casts_first);
+    for (const std::string& recipe : float8_recipe_names()) {
+      c.float8.recipe = recipe;
+      if (std::ranges::find(first, recipe) != first.end()) {
+        EXPECT_NO_THROW(validate(c)) << recipe;
+      } else if (recipe != "blockwise") {  // refused for its extents too
+        expect_parts(error_of([&] { validate(c); }), {origin, message});
+      }
+    }
+  };
+  RunConfig c = sample();
+  c.precision = Precision::float8;
+  c.float8.all_gather = AutoBool::yes;
+  expect_takes_the_proposed(c, "expected auto or false, or recipe tensorwise or delayed", "float8.all_gather = true");
+  c.float8.all_gather = AutoBool::automatic;
+  c.parallel.tp = 2;
+  c.parallel.async_tp = true;
+  expect_takes_the_proposed(c, "expected tensorwise or delayed, or false", "parallel.async_tp = true");
+}
+
 /// Ranks with pieces of one weight exchange its abs-max after the update, where a recipe computes its scale then.
 TEST(Layout, RefusesAnUpdateBesideTheForwardPassBeforeAnExchange) {
   RunConfig c = sample();
@@ -354,7 +378,8 @@ TEST(Layout, RefusesAnUpdateBesideTheForwardPassBeforeAnExchange) {
     expect_parts(error_of([&] {
                    resolve_layout(config, ranks, {{"optimizer.beside_forward", "command line"}});
                  }),
-                 {"command line: optimizer.beside_forward = true", who, "expected auto or false, or another recipe"});
+                 {"command line: optimizer.beside_forward = true", who,
+                  "expected auto or false, or another recipe: rowwise, rowwise_with_gw_hp, delayed or blockwise"});
     RunConfig automatic = config;
     automatic.optimizer.beside_forward = AutoBool::automatic;
     EXPECT_NO_THROW(resolve_layout(automatic, ranks));

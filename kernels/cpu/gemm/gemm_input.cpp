@@ -80,8 +80,10 @@ void set_gemm_input(GemmInputChoice setting) {
   current() = {resolve_gemm_input(setting, read_cpu_features()), setting == GemmInputChoice::automatic};
 }
 
-void plan_with_gemm_input(GemmInputChoice setting) {
-  current() = {meaning_of(setting, read_cpu_features()), setting == GemmInputChoice::automatic};
+bool plan_with_gemm_input(GemmInputChoice setting) {
+  const CpuFeatures cpu = read_cpu_features();
+  current() = {meaning_of(setting, cpu), setting == GemmInputChoice::automatic};
+  return can_multiply(setting, cpu);
 }
 
 GemmInput gemm_input() {

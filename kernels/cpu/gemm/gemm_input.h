@@ -2,9 +2,9 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <string_view>
 
+#include "kernels/cpu_settings.h"
 #include "src/base/named_enum.h"
 
 namespace octet::cpu {
@@ -15,12 +15,6 @@ namespace octet::cpu {
 enum class GemmInput : std::uint8_t { f32, bf16 };
 constexpr auto names_of(GemmInput) {
   return std::to_array<std::string_view>({"f32", "bf16"});
-}
-
-/// The setting `cpu.gemm`; automatic is choose_gemm_input.
-enum class GemmInputChoice : std::uint8_t { automatic, f32, bf16 };
-constexpr auto names_of(GemmInputChoice) {
-  return std::to_array<std::string_view>({"auto", "f32", "bf16"});
 }
 
 enum class CpuVendor : std::uint8_t { amd, intel, other };
@@ -38,11 +32,6 @@ CpuFeatures read_cpu_features();
 /// half the rate of f32). Never from a timing, so that one machine always gives the same bits.
 GemmInput choose_gemm_input(const CpuFeatures& cpu);
 
-/// To be called at start, before any thread multiplies. Throws a usage error for bf16 on a processor without AVX-512
-/// bf16, for which oneDNN 2.6 has no bf16 multiplication.
-void set_gemm_input(GemmInputChoice setting);
-/// Before memory is planned, for which nothing is multiplied: puts the setting in force whatever this processor has.
-void plan_with_gemm_input(GemmInputChoice setting);
 /// Says whether a processor has what the setting needs.
 bool can_multiply(GemmInputChoice setting, const CpuFeatures& cpu);
 /// What the setting means on a given processor. It is only worked out here; set_gemm_input puts it in force.
@@ -50,7 +39,5 @@ GemmInput resolve_gemm_input(GemmInputChoice setting, const CpuFeatures& cpu);
 
 /// The choice in force (automatic if none was set).
 GemmInput gemm_input();
-/// One line for the log, such as "f32 (auto: AMD without AVX512_BF16)".
-std::string describe_gemm_input();
 
 }  // namespace octet::cpu

@@ -142,4 +142,9 @@ std::string joined(const std::vector<std::string>& parts, std::string_view separ
   return fmt::format("{}", fmt::join(parts, separator));
 }
 
+std::string alternatives(const std::vector<std::string>& parts) {
+  if (parts.size() < 2) return joined(parts);
+  return fmt::format("{} or {}", fmt::join(parts.begin(), parts.end() - 1, ", "), parts.back());
+}
+
 }  // namespace octet

@@ -32,5 +32,7 @@ std::string nearest_hint(std::string_view name, const std::vector<std::string>& 
 
 /// "a, b, c".
 std::string joined(const std::vector<std::string>& parts, std::string_view separator = ", ");
+/// "a, b or c".
+std::string alternatives(const std::vector<std::string>& parts);
 
 }  // namespace octet

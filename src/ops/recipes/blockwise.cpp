@@ -1,4 +1,5 @@
 #include "src/ops/recipes/float8_recipe.h"
+#include "src/ops/recipes/recipe_list.h"
 
 namespace octet {
 namespace {

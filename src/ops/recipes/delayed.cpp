@@ -1,7 +1,8 @@
 #include <fmt/format.h>
 
 #include "src/ops/recipes/delayed_scaling.h"
-#include "src/ops/recipes/float8_recipe.h"
+#include "src/ops/recipes/recipe_list.h"
+#include "src/ops/recipes/tensorwise.h"
 
 namespace octet {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "src/base/options/text.h"
 #include "src/model/gemm_formats.h"
-#include "src/ops/recipe.h"
+#include "src/ops/recipes/recipe_list.h"
 
 namespace octet {
 namespace {
@@ -40,10 +40,9 @@ void check_names(const RunConfig& c, const Origins& at) {
 void check_float8_gather(const RunConfig& c, const Origins& at) {
   if (c.precision != Precision::float8 || c.float8.all_gather != AutoBool::yes) return;
   if (float8_recipe(c.float8)->casts_first()) return;
-  throw refuse(
-      at, "float8.all_gather", c.float8.all_gather,
-      "recipe {} casts weights after they are gathered; expected auto or false, or recipe tensorwise or delayed",
-      c.float8.recipe);
+  throw refuse(at, "float8.all_gather", c.float8.all_gather,
+               "recipe {} casts weights after they are gathered; expected auto or false, or recipe {}", c.float8.recipe,
+               alternatives(float8_recipes_where(&Recipe::casts_first)));
 }
 
 namespace {

@@ -1,6 +1,6 @@
 #include "src/train/options/sections.h"
 
-#include "src/ops/recipe.h"
+#include "src/ops/recipes/recipe_list.h"
 
 namespace octet {
 

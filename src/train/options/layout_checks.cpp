@@ -1,3 +1,7 @@
+#include <functional>
+
+#include "src/base/options/text.h"
+#include "src/ops/recipes/recipe_list.h"
 #include "src/parallel/pipeline/pipeline_passes.h"
 #include "src/train/options/checks.h"
 #include "src/train/options/obstacles.h"
@@ -24,8 +28,8 @@ void check_layout(const RunConfig& c, const ParallelConfig& p, const Origins& at
   if (const std::string why = obstacle_to_update_beside(c, p.dp_shard, p.tp);
       c.optimizer.beside_forward == AutoBool::yes && !why.empty()) {
     throw refuse(at, "optimizer.beside_forward", c.optimizer.beside_forward,
-                 "{}; expected auto or false, or another recipe: rowwise, rowwise_with_gw_hp, blockwise or delayed",
-                 why);
+                 "{}; expected auto or false, or another recipe: {}", why,
+                 alternatives(float8_recipes_where(std::not_fn(&Recipe::scales_of_updated_weights))));
   }
   if (p.zero_with(p.dp_shard) == Zero::three && c.float8.keep_transposed_weights == AutoBool::yes) {
     throw refuse(at, "float8.keep_transposed_weights", true,

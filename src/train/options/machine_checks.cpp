@@ -1,7 +1,7 @@
 #include <filesystem>
 
 #include "kernels/plan_choices.h"
-#include "src/ops/recipe.h"
+#include "src/ops/recipes/recipe_list.h"
 #include "src/train/options/checks.h"
 
 namespace octet {

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "src/ops/recipe.h"
+#include "src/ops/recipes/recipe_list.h"
 
 namespace octet {
 
@@ -34,7 +34,7 @@ std::string obstacle_to_graphs(const RunConfig& c, std::int64_t shards, std::int
 std::string obstacle_to_update_beside(const RunConfig& c, std::int64_t shards, std::int64_t tp) {
   if (c.precision != Precision::float8 || shards * tp == 1) return {};
   const RecipePtr recipe = float8_recipe(c.float8);
-  if (!recipe->casts_first() || recipe->remembers()) return {};
+  if (!recipe->scales_of_updated_weights()) return {};
   return fmt::format(
       "with float8.recipe = {} the {} ranks that share a weight (dp_shard {} x tp {}) take its scale from the largest "
       "value of all of them, in one exchange after the last update",

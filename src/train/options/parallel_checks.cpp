@@ -4,7 +4,8 @@
 #include <limits>
 #include <numeric>
 
-#include "src/ops/recipe.h"
+#include "src/base/options/text.h"
+#include "src/ops/recipes/recipe_list.h"
 #include "src/parallel/pipeline/pipeline_passes.h"
 #include "src/train/options/option_texts.h"
 
@@ -17,9 +18,8 @@ void check_async_tp(const RunConfig& c, const Origins& at) {
   if (c.parallel.tp == 1) throw refused("has no effect with parallel.tp = 1");
   if (c.precision != Precision::float8) return;
   if (float8_recipe(c.float8)->casts_where_read()) {
-    throw refused(fmt::format(
-        "float8.recipe = {} gathers in bf16 and casts all tokens at once; expected tensorwise or delayed, or false",
-        c.float8.recipe));
+    throw refused(fmt::format("float8.recipe = {} gathers in bf16 and casts all tokens at once; expected {}, or false",
+                              c.float8.recipe, alternatives(float8_recipes_where(&Recipe::casts_first))));
   }
 }
 

@@ -1,3 +1,5 @@
+#include "src/base/options/text.h"
+#include "src/ops/recipes/recipe_list.h"
 #include "src/train/options/sections.h"
 
 namespace octet {
@@ -23,11 +25,12 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
           "Keep the gathered inputs of q, k, v and of w1, w3 from forward to backward: two gathers a block less, for "
           "memory that tp does not divide. false: gather them again in backward.");
   schema.add("async_tp", c.async_tp)
-      .help(
+      .help(fmt::format(
           "Asynchronous tensor parallelism: in the blocks' linears each rank's part of a gathered input, or of a sum, "
           "travels by itself, while the GEMMs of the other parts compute. The bits are the same if a GEMM of some rows "
           "gives the same bits as a GEMM of all rows, as in float8 on the CPU. Not with the float8 recipes that gather "
-          "in bf16 (rowwise, rowwise_with_gw_hp, blockwise). In float8 each part must have a multiple of 16 tokens.");
+          "in bf16 ({}). In float8 each part must have a multiple of 16 tokens.",
+          joined(float8_recipes_where(&Recipe::casts_where_read))));
   schema.add("cp", c.cp).unit("ranks").between(1, most_ranks).help("Context parallelism. Not available yet: 1.");
   schema.add("pp", c.pp)
       .unit("ranks")

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "checkpoints/save/checkpoint_config.h"
-#include "kernels/cpu/gemm/gemm_input.h"
+#include "kernels/cpu_settings.h"
 #include "kernels/cuda_settings.h"
 #include "src/cluster/core_binding.h"
 #include "src/comm/nccl_settings.h"
@@ -15,6 +15,7 @@
 #include "src/model/recompute.h"
 #include "src/ops/precision.h"
 #include "src/optim/optimizer_config.h"
+#include "src/optim/schedule_config.h"
 #include "src/parallel/parallel_config.h"
 
 namespace octet {

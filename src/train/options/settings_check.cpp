@@ -24,7 +24,7 @@ constexpr auto changeable = std::to_array<Changeable>({
     {"run.dir"},
     {"run.tensorboard"},
     {"init.from"},    // is not read again
-    {"train.steps"},  // as schedule_check.h lets it
+    {"train.steps"},  // as schedule_extensions.h lets it
     {"train.micro_batch", false},
     {"train.validate_every"},
     {"train.validation_batches"},

@@ -2,6 +2,7 @@
 
 #include "src/base/options/text.h"
 #include "src/data/data_stages.h"
+#include "src/optim/schedule.h"
 #include "src/train/options/option_texts.h"
 #include "src/train/options/run_options.h"
 #include "src/train/options/settings_check.h"
@@ -10,11 +11,13 @@ namespace octet {
 
 void check_schedule(const RunConfig& c, const Origins& at) {
   const ScheduleConfig& s = c.schedule;
-  if (s.kind != ScheduleKind::wsd && s.decay_steps > 0) {
+  const Decay decay = decay_of(s.kind);
+  if (decay != Decay::last_steps && s.decay_steps > 0) {
     throw refuse(at, "schedule.decay_steps", s.decay_steps,
-                 "has no effect with schedule.kind = {}; expected 0, or kind wsd", s.kind);
+                 "has no effect with schedule.kind = {}; expected 0, or kind {}", s.kind,
+                 kinds_with(Decay::last_steps));
   }
-  if (s.kind != ScheduleKind::cosine && s.decay_steps == 0 && s.min_lr_ratio > 0) {
+  if (decay != Decay::after_warm_up && s.decay_steps == 0 && s.min_lr_ratio > 0) {
     throw refuse(at, "schedule.min_lr_ratio", s.min_lr_ratio,
                  "has no effect with schedule.kind = {} and no schedule.decay_steps; expected 0", s.kind);
   }

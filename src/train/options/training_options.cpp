@@ -1,3 +1,6 @@
+#include "src/base/options/text.h"
+#include "src/ops/recipes/recipe_list.h"
+#include "src/optim/schedule.h"
 #include "src/train/options/sections.h"
 
 namespace octet {
@@ -137,13 +140,14 @@ void declare_optimizer(Schema& schema, OptimizerConfig& c) {
   schema.add("no_decay", c.no_decay)
       .help("Parameters without weight decay, by any part of their names. Empty: all decay, as in torchtitan.");
   schema.add_choice("beside_forward", c.beside_forward)
-      .help(
+      .help(fmt::format(
           "Update the weights during the forward pass of the next step, unit by unit in the order of that pass, on "
           "part of the GPU. Not possible if the ranks that share a weight exchange its scale after the update "
-          "(float8.recipe tensorwise with several shards or tp). true: on, and no CUDA graphs are made. auto: on with "
+          "(float8.recipe {} with several shards or tp). true: on, and no CUDA graphs are made. auto: on with "
           "device cuda, unless it is not possible or passes run as CUDA graphs (cuda.graphs). The bits are the same, "
           "except on a GPU where beside_gemms is, or auto takes, free. The default is false, since it saves little "
-          "where the GPU is at its power limit.");
+          "where the GPU is at its power limit.",
+          alternatives(float8_recipes_where(&Recipe::scales_of_updated_weights))));
   schema.add("beside_multiprocessors", c.beside_multiprocessors)
       .between(0, 1024)
       .help(
@@ -160,18 +164,18 @@ void declare_optimizer(Schema& schema, OptimizerConfig& c) {
 
 void declare_schedule(Schema& schema, ScheduleConfig& c) {
   schema.section("schedule", "Learning rate over the steps: a linear warm-up, then the kind's own shape.");
-  schema.add_choice("kind", c.kind)
-      .help("wsd: stable, then a linear decay over the last decay_steps. cosine: decays from the warm-up to the end.");
+  schema.add_choice("kind", c.kind).help(schedule_kinds_help());
   schema.add("warmup_steps", c.warmup_steps).unit("steps").between(0, most_steps).help("Length of the linear warm-up.");
   schema.add("decay_steps", c.decay_steps)
       .unit("steps")
       .between(0, most_steps)
-      .help("Length of the final decay of wsd; 0 for the other kinds.");
+      .help(fmt::format("Length of the final decay of {}; 0 for the other kinds.", kinds_with(Decay::last_steps)));
   schema.add("min_lr_ratio", c.min_lr_ratio)
       .between(0, 1)
-      .help(
+      .help(fmt::format(
           "Learning rate that the decay leads to, as a part of the peak; it would be reached one step after the last. "
-          "0 for constant.");
+          "0 for {}.",
+          kinds_with(Decay::never)));
   schema.add_choice("extend", c.extend)
       .help(
           "What follows the old end of the schedule when a run goes on with more train.steps, if a step that is done "

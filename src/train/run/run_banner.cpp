@@ -7,7 +7,7 @@
 #include "src/metrics/step_metrics.h"
 #include "src/model/exchange_table.h"
 #include "src/model/gemm_formats.h"
-#include "src/ops/recipe.h"
+#include "src/ops/recipes/recipe_list.h"
 #include "src/train/run/step_queue.h"
 #include "src/train/step/run_settings.h"
 

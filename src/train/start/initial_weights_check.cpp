@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "checkpoints/format/model_tensors.h"
 #include "checkpoints/format/unknown_format.h"
-#include "checkpoints/hugging_face/hugging_face.h"
 #include "checkpoints/hugging_face/import.h"
 #include "checkpoints/restore/restore.h"
 #include "src/base/error.h"

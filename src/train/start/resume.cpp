@@ -13,7 +13,7 @@
 #include "src/comm/operation.h"
 #include "src/data/data_stages.h"
 #include "src/train/options/data_check.h"
-#include "src/train/options/schedule_check.h"
+#include "src/train/options/schedule_extensions.h"
 #include "src/train/options/settings_check.h"
 #include "src/train/start/initial_weights.h"
 #include "src/train/step/model_state.h"

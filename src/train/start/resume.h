@@ -21,8 +21,8 @@ struct StartingPoint {
 /// a look at whether this is the same training: configuration, seed, data, tensors. Logs what it found and what has
 /// changed. Where the directory has none, the weights are those of init.from, if that is set (initial_weights.h). Usage
 /// error that names key and both values where the training would be another one. Puts into `config` the history of the
-/// data and the extensions of the schedule that the run goes on with (schedule_check.h), which the trainer gets too,
-/// and the init.from that the checkpoint says. Usage error for another init.from beside a checkpoint of step 0.
+/// data and the extensions of the schedule that the run goes on with (schedule_extensions.h), which the trainer gets
+/// too, and the init.from that the checkpoint says. Usage error for another init.from beside a checkpoint of step 0.
 /// Collective.
 StartingPoint resume(RunConfig& config, const RunEnvironment& environment, const RunDirectory& run, Trainer& trainer);
 

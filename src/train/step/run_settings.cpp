@@ -1,6 +1,6 @@
 #include "src/train/step/run_settings.h"
 
-#include "src/ops/recipe.h"
+#include "src/ops/recipes/recipe_list.h"
 
 namespace octet {
 namespace {

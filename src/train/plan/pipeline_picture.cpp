@@ -1,4 +1,4 @@
-#include "src/train/plan/schedule_picture.h"
+#include "src/train/plan/pipeline_picture.h"
 
 #include <fmt/format.h>
 
@@ -44,7 +44,7 @@ std::string box(double x, double y, double w, const std::string& fill, const std
 
 }  // namespace
 
-std::string schedule_picture(const PipelineShape& shape, const PipelinePasses& passes, const PipelineTimes& times,
+std::string pipeline_picture(const PipelineShape& shape, const PipelinePasses& passes, const PipelineTimes& times,
                              const std::string& title) {
   const double scale = width / times.end;
   std::string text = fmt::format(

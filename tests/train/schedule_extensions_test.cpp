@@ -1,4 +1,4 @@
-#include "src/train/options/schedule_check.h"
+#include "src/train/options/schedule_extensions.h"
 
 #include <gtest/gtest.h>
 
@@ -32,13 +32,13 @@ std::string refused(const RunConfig& then, std::int64_t steps, std::int64_t done
   return test::error_of([&] { extended(then, steps, done, extend); });
 }
 
-TEST(ScheduleCheck, AConstantOneMayHaveAnyLength) {
+TEST(ScheduleExtensions, AConstantOneMayHaveAnyLength) {
   for (const std::int64_t steps : {60, 99, 101, 1000}) {
     EXPECT_EQ(extended(with(ScheduleKind::constant, 100), steps, 60, rewarm), Extensions{});
   }
 }
 
-TEST(ScheduleCheck, WsdMayUntilItsDecayHasBegunByTheOldOrTheNewNumber) {
+TEST(ScheduleExtensions, WsdMayUntilItsDecayHasBegunByTheOldOrTheNewNumber) {
   const RunConfig wsd = with(ScheduleKind::wsd, 100);  // decays in steps 81 to 100
   EXPECT_EQ(extended(wsd, 200, 80, rewarm), Extensions{});
   EXPECT_NE(refused(wsd, 200, 81).find("step 81, which is done, had the learning rate"), std::string::npos);
@@ -49,7 +49,7 @@ TEST(ScheduleCheck, WsdMayUntilItsDecayHasBegunByTheOldOrTheNewNumber) {
   EXPECT_NE(message.find("--checkpoint.allow_changes train.steps"), std::string::npos) << message;
 }
 
-TEST(ScheduleCheck, ACosineMayInItsWarmUpAlone) {
+TEST(ScheduleExtensions, ACosineMayInItsWarmUpAlone) {
   const RunConfig cosine = with(ScheduleKind::cosine, 100);
   EXPECT_EQ(extended(cosine, 200, 10), Extensions{});
   const std::string message = refused(cosine, 200, 11);
@@ -61,7 +61,7 @@ TEST(ScheduleCheck, ACosineMayInItsWarmUpAlone) {
   EXPECT_EQ(extended(flat, 200, 100), Extensions{}) << "its rates do not depend on its end";
 }
 
-TEST(ScheduleCheck, ExtendAddsAPartWhereTheOldScheduleEnds) {
+TEST(ScheduleExtensions, ExtendAddsAPartWhereTheOldScheduleEnds) {
   for (const ScheduleKind kind : {ScheduleKind::cosine, ScheduleKind::wsd}) {
     for (const std::int64_t done : {90, 100}) {  // in its midst too
       EXPECT_EQ(extended(with(kind, 100), 200, done, constant), (Extensions{{constant, 100}}));
@@ -72,7 +72,7 @@ TEST(ScheduleCheck, ExtendAddsAPartWhereTheOldScheduleEnds) {
   EXPECT_NE(message.find("expected at most the 29 that are added"), std::string::npos) << message;
 }
 
-TEST(ScheduleCheck, WhatWasExtendedIsKeptAndExtendedAgain) {
+TEST(ScheduleExtensions, WhatWasExtendedIsKeptAndExtendedAgain) {
   RunConfig then = with(ScheduleKind::cosine, 200);
   then.schedule.extensions = {{rewarm, 100}};
   EXPECT_EQ(extended(then, 200, 150), (Extensions{{rewarm, 100}})) << "without naming schedule.extend again";
@@ -87,7 +87,7 @@ TEST(ScheduleCheck, WhatWasExtendedIsKeptAndExtendedAgain) {
   EXPECT_FALSE(refused(then, 150, 120).empty());
 }
 
-TEST(ScheduleCheck, OnPurposeTheScheduleIsStretched) {
+TEST(ScheduleExtensions, OnPurposeTheScheduleIsStretched) {
   const RunConfig then = with(ScheduleKind::cosine, 100);
   RunConfig now = then;
   now.train.steps = 200;
@@ -101,7 +101,7 @@ TEST(ScheduleCheck, OnPurposeTheScheduleIsStretched) {
   EXPECT_EQ(extensions_after(then, now, 50, "there"), (Extensions{{constant, 100}}));
 }
 
-TEST(ScheduleCheck, AnotherScheduleOnPurposeIsStretchedToo) {
+TEST(ScheduleExtensions, AnotherScheduleOnPurposeIsStretchedToo) {
   const RunConfig then = with(ScheduleKind::wsd, 100);
   const auto stretched = [&](auto&& change) {
     RunConfig now = then;
@@ -116,7 +116,7 @@ TEST(ScheduleCheck, AnotherScheduleOnPurposeIsStretchedToo) {
   EXPECT_EQ(stretched([](ScheduleConfig& s) { s.min_lr_ratio = 0.1; }), Extensions{});
 }
 
-TEST(ScheduleCheck, CheckpointsKeepTheExtensions) {
+TEST(ScheduleExtensions, CheckpointsKeepTheExtensions) {
   const std::string file = OCTET_SOURCE_DIR "/configs/runs/english-5m.yaml";
   const char* words[] = {"octet-train", file.c_str(), "--schedule.extend", "rewarm"};
   const RunConfig command = parse_command_line(4, words).config;
@@ -134,7 +134,7 @@ TEST(ScheduleCheck, CheckpointsKeepTheExtensions) {
   EXPECT_EQ(stored_config("train:\n  steps: 7\n", "there", saved).schedule.extensions, Extensions{});
 }
 
-TEST(ScheduleCheck, TheTextSaysEveryPart) {
+TEST(ScheduleExtensions, TheTextSaysEveryPart) {
   EXPECT_EQ(schedule_text({.kind = ScheduleKind::cosine}, 100), "cosine over 100 step(s)");
   EXPECT_EQ(
       schedule_text({.kind = ScheduleKind::wsd, .extensions = {{constant, 100}, {rewarm, 150}}}, 300),

@@ -1,4 +1,4 @@
-#include "src/train/plan/schedule_picture.h"
+#include "src/train/plan/pipeline_picture.h"
 
 #include <gtest/gtest.h>
 
@@ -11,10 +11,10 @@ std::size_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
-TEST(SchedulePicture, HasABoxForEveryPass) {
+TEST(PipelinePicture, HasABoxForEveryPass) {
   const PipelineShape shape{PipelineOrder::one_f_one_b, 2, 1, 3};
   const PipelinePasses passes = make_passes(shape);
-  const std::string svg = schedule_picture(shape, passes, run_clock(shape, passes), "two stages");
+  const std::string svg = pipeline_picture(shape, passes, run_clock(shape, passes), "two stages");
   // The ground, six passes on each of two ranks, and two of the legend.
   EXPECT_EQ(count(svg, "<rect "), 1 + 2 * 6 + 2);
   EXPECT_EQ(count(svg, ">rank "), 2U);

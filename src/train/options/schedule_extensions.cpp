@@ -1,4 +1,4 @@
-#include "src/train/options/schedule_check.h"
+#include "src/train/options/schedule_extensions.h"
 
 #include <algorithm>
 
