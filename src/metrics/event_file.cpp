@@ -138,6 +138,18 @@ std::string make_path(const std::string& folder) {
   }
 }
 
+/// What every step has comes first, then what some have, then lists: the order that records have had from the start.
+std::vector<Scalar> scalars_of(const StepMetrics& m) {
+  std::vector<MetricField> fields(metric_fields().begin(), metric_fields().end());
+  std::erase_if(fields, [](const MetricField& field) { return field.scalar.empty(); });
+  std::ranges::stable_sort(fields, {}, [](const MetricField& field) { return field.member.index(); });
+  std::vector<Scalar> scalars;
+  for (const MetricField& field : fields) {
+    if (const auto value = scalar_of(m, field)) scalars.push_back({field.scalar, *value});
+  }
+  return scalars;
+}
+
 }  // namespace
 
 EventWriter::EventWriter(const std::string& folder, std::int64_t first_step) : file_(make_path(folder)) {
@@ -145,14 +157,7 @@ EventWriter::EventWriter(const std::string& folder, std::int64_t first_step) : f
 }
 
 void EventWriter::write(const StepMetrics& m) {
-  std::vector<Scalar> scalars = {{"loss", m.loss},     {"grad_norm", m.grad_norm},
-                                 {"lr", m.lr},         {"tokens_per_second", m.tokens_per_second},
-                                 {"tflops", m.tflops}, {"memory", static_cast<double>(m.memory_bytes) / 0x1p30}};
-  if (m.validation_loss) scalars.push_back({"validation_loss", *m.validation_loss});
-  if (m.validation_bits_per_byte) scalars.push_back({"validation_bits_per_byte", *m.validation_bits_per_byte});
-  if (m.mfu) scalars.push_back({"mfu", *m.mfu});
-  if (!m.passes.empty()) scalars.push_back({"passes", std::ranges::max(m.passes)});
-  file_.add(scalars_record(wall_time(), m.step, scalars));
+  file_.add(scalars_record(wall_time(), m.step, scalars_of(m)));
 }
 
 }  // namespace octet

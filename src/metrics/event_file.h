@@ -41,9 +41,8 @@ class EventWriter {
   /// there on no longer counts. Usage error when the file cannot be made.
   explicit EventWriter(const std::string& folder, std::int64_t first_step = 1);
 
-  /// Scalars loss, validation_loss and validation_bits_per_byte (when measured), grad_norm, lr, tokens_per_second,
-  /// tflops, mfu (when known), passes (the most over a source) and memory (GiB). Throws internal_error when the disk
-  /// refuses; the record is kept and written with the next one.
+  /// The scalars that metric_fields() names, as far as they were measured. Throws internal_error when the disk refuses;
+  /// the record is kept and written with the next one.
   void write(const StepMetrics& metrics);
 
   const std::string& path() const { return file_.path(); }

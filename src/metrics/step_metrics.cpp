@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 
@@ -12,26 +13,111 @@
 namespace octet {
 namespace {
 
+using M = StepMetrics;
+
+constexpr MetricField fields[] = {
+    {"step", &M::step},
+    {"loss", &M::loss, "loss"},
+    {"validation_loss", &M::validation_loss, "validation_loss"},
+    {"validation_bits_per_byte", &M::validation_bits_per_byte, "validation_bits_per_byte"},
+    {"grad_norm", &M::grad_norm, "grad_norm"},
+    {"lr", &M::lr, "lr"},
+    {"tokens", &M::tokens},
+    {"passes", &M::passes, "passes"},
+    {"tokens_per_second", &M::tokens_per_second, "tokens_per_second"},
+    {"tokens_per_second_per_rank", &M::tokens_per_second_per_rank},
+    {"tflops", &M::tflops, "tflops"},
+    {"tflops_unmasked", &M::tflops_unmasked},
+    {.key = "mfu", .member = &M::mfu, .scalar = "mfu", .null_if_unknown = true},
+    {"mfu_mixed", &M::mfu_mixed},
+    {.key = "memory_bytes", .member = &M::memory_bytes, .scalar = "memory", .scalar_unit = 0x1p30},
+    {.key = "interval_steps", .member = &M::interval_steps, .older_lack_it = true},
+    {"step_seconds", &M::step_seconds},
+    {"data_seconds", &M::data_seconds},
+    {"validation_seconds", &M::validation_seconds},
+    {"checkpoint_stall_seconds", &M::checkpoint_stall_seconds},
+    {"wait_seconds", &M::wait_seconds},
+    {"non_finite", &M::non_finite},
+    {"restarts", &M::restarts},
+    {"time", &M::time},
+};
+
+struct Number {
+  std::optional<double> operator()(double x) const { return x; }
+  std::optional<double> operator()(std::int64_t x) const { return static_cast<double>(x); }
+  template <typename T>
+  std::optional<double> operator()(const std::optional<T>& x) const {
+    return x ? (*this)(*x) : std::nullopt;
+  }
+  std::optional<double> operator()(const std::vector<double>& list) const {
+    return list.empty() ? std::nullopt : std::optional(std::ranges::max(list));
+  }
+  std::optional<double> operator()(const std::string&) const { return std::nullopt; }
+};
+
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+bool is_known(const T&) {
+  return true;
+}
+template <typename T>
+bool is_known(const std::optional<T>& value) {
+  return value.has_value();
+}
+bool is_known(const std::vector<double>& list) {
+  return !list.empty();
+}
+bool is_known(const std::string& text) {
+  return !text.empty();
+}
+
+template <typename T>
+Json json_of(const T& value) {
+  return value;
+}
 /// JSON has no NaN; a reader gets null.
-nlohmann::ordered_json number(double x) {
-  return std::isfinite(x) ? nlohmann::ordered_json(x) : nullptr;
+Json json_of(double x) {
+  return std::isfinite(x) ? Json(x) : nullptr;
+}
+template <typename T>
+Json json_of(const std::optional<T>& value) {
+  return value ? json_of(*value) : nullptr;
 }
 
-std::optional<double> optional_real(const JsonReader& line, const char* key) {
-  const JsonReader value = line.at(key);
-  return value.is_there() ? std::optional(value.number_or_nan()) : std::nullopt;
+void read(const JsonReader& json, double& value) {
+  value = json.number_or_nan();
+}
+void read(const JsonReader& json, std::int64_t& value) {
+  value = json.integer();
+}
+void read(const JsonReader& json, std::string& value) {
+  value = json.text();
+}
+void read(const JsonReader& json, std::vector<double>& list) {
+  for (const JsonReader& element : json.elements()) list.push_back(element.number(0.0));
+}
+template <typename T>
+void read(const JsonReader& json, std::optional<T>& value) {
+  read(json, value.emplace());
 }
 
-/// mfu is there on every line: null where it is not known, for which older versions wrote "unknown".
-std::optional<double> mfu_of(const JsonReader& value) {
-  const bool unknown = value.is_null() || (value.is_there() && value.shown() == "\"unknown\"");
-  return unknown ? std::nullopt : std::optional(value.number());
+/// A number that a line has and that was not known, for which older versions wrote "unknown".
+bool is_unknown(const JsonReader& json) {
+  return json.is_null() || (json.is_there() && json.shown() == "\"unknown\"");
 }
 
-std::vector<double> passes_of(const JsonReader& line) {
-  std::vector<double> passes;
-  for (const JsonReader& source : line.list_or_none("passes")) passes.push_back(source.number(0.0));
-  return passes;
+/// Says whether a line without the field is none; `value` is the field of StepMetrics{}.
+template <typename T>
+bool is_required(const MetricField& field, const T& value) {
+  return field.null_if_unknown || (is_known(value) && !field.older_lack_it);
+}
+
+template <typename T>
+void read_field(const JsonReader& json, const MetricField& field, T& value) {
+  if (!json.is_there() && !is_required(field, value)) return;
+  if (field.null_if_unknown && is_unknown(json)) return;
+  read(json, value);
 }
 
 }  // namespace
@@ -52,62 +138,34 @@ std::optional<double> wall_seconds(const StepMetrics& m) {
          *m.checkpoint_stall_seconds + *m.wait_seconds;
 }
 
+std::span<const MetricField> metric_fields() {
+  return fields;
+}
+
+std::optional<double> scalar_of(const StepMetrics& metrics, const MetricField& field) {
+  const auto number = std::visit([&](auto member) { return Number{}(metrics.*member); }, field.member);
+  return number ? std::optional(*number / field.scalar_unit) : std::nullopt;
+}
+
 std::string to_json(const StepMetrics& m) {
-  nlohmann::ordered_json line;
-  line["step"] = m.step;
-  line["loss"] = number(m.loss);
-  if (m.validation_loss) line["validation_loss"] = number(*m.validation_loss);
-  if (m.validation_bits_per_byte) line["validation_bits_per_byte"] = number(*m.validation_bits_per_byte);
-  line["grad_norm"] = number(m.grad_norm);
-  line["lr"] = m.lr;
-  line["tokens"] = m.tokens;
-  if (!m.passes.empty()) line["passes"] = m.passes;
-  line["tokens_per_second"] = m.tokens_per_second;
-  line["tokens_per_second_per_rank"] = m.tokens_per_second_per_rank;
-  line["tflops"] = m.tflops;
-  if (m.tflops_unmasked) line["tflops_unmasked"] = *m.tflops_unmasked;
-  line["mfu"] = m.mfu ? nlohmann::ordered_json(*m.mfu) : nullptr;
-  if (m.mfu_mixed) line["mfu_mixed"] = *m.mfu_mixed;
-  line["memory_bytes"] = m.memory_bytes;
-  line["interval_steps"] = m.interval_steps;
-  line["step_seconds"] = m.step_seconds;
-  line["data_seconds"] = m.data_seconds;
-  if (m.validation_seconds) line["validation_seconds"] = *m.validation_seconds;
-  if (m.checkpoint_stall_seconds) line["checkpoint_stall_seconds"] = *m.checkpoint_stall_seconds;
-  if (m.wait_seconds) line["wait_seconds"] = *m.wait_seconds;
-  line["non_finite"] = m.non_finite;
-  if (m.restarts) line["restarts"] = *m.restarts;
-  if (!m.time.empty()) line["time"] = m.time;
+  Json line;
+  for (const MetricField& field : metric_fields()) {
+    const auto add = [&](auto member) {
+      if (is_known(m.*member) || field.null_if_unknown) line[field.key] = json_of(m.*member);
+    };
+    std::visit(add, field.member);
+  }
   return line.dump();
 }
 
 StepMetrics step_metrics_of(std::string_view text, const std::string& source) {
   const auto json = parse_json(text, "metrics", source, "the metrics of a step");
   const JsonReader line(json, "metrics", source);
-  return {.step = line.integer("step"),
-          .loss = line.at("loss").number_or_nan(),
-          .validation_loss = optional_real(line, "validation_loss"),
-          .validation_bits_per_byte = optional_real(line, "validation_bits_per_byte"),
-          .grad_norm = line.at("grad_norm").number_or_nan(),
-          .lr = line.at("lr").number_or_nan(),
-          .tokens = line.integer("tokens"),
-          .passes = passes_of(line),
-          .tokens_per_second = line.at("tokens_per_second").number_or_nan(),
-          .tokens_per_second_per_rank = line.at("tokens_per_second_per_rank").number_or_nan(),
-          .tflops = line.at("tflops").number_or_nan(),
-          .tflops_unmasked = optional_real(line, "tflops_unmasked"),
-          .mfu = mfu_of(line.at("mfu")),
-          .mfu_mixed = optional_real(line, "mfu_mixed"),
-          .memory_bytes = line.integer("memory_bytes"),
-          .interval_steps = line.contains("interval_steps") ? line.integer("interval_steps") : 1,
-          .step_seconds = line.at("step_seconds").number_or_nan(),
-          .data_seconds = line.at("data_seconds").number_or_nan(),
-          .validation_seconds = optional_real(line, "validation_seconds"),
-          .checkpoint_stall_seconds = optional_real(line, "checkpoint_stall_seconds"),
-          .wait_seconds = optional_real(line, "wait_seconds"),
-          .non_finite = line.integer("non_finite"),
-          .restarts = line.contains("restarts") ? std::optional(line.integer("restarts")) : std::nullopt,
-          .time = line.contains("time") ? line.text("time") : ""};
+  StepMetrics m;
+  for (const MetricField& field : metric_fields()) {
+    std::visit([&](auto member) { read_field(line.at(field.key), field, m.*member); }, field.member);
+  }
+  return m;
 }
 
 std::string console_line(const StepMetrics& m) {

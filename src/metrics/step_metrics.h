@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "src/metrics/appended_file.h"
@@ -47,6 +49,28 @@ struct StepMetrics {
 
 /// The interval's wall time; none where a pause is not known.
 std::optional<double> wall_seconds(const StepMetrics& metrics);
+
+/// A key of a line of metrics.jsonl and the field of StepMetrics that it stands for. Its type says how it is written: a
+/// plain number stands on every line, null where it is not finite; what can be empty is left out where it is.
+struct MetricField {
+  /// TensorBoard's scalars are in the order of these types.
+  using Member = std::variant<double StepMetrics::*, std::int64_t StepMetrics::*, std::optional<double> StepMetrics::*,
+                              std::optional<std::int64_t> StepMetrics::*, std::vector<double> StepMetrics::*,
+                              std::string StepMetrics::*>;
+
+  const char* key;
+  Member member;
+  std::string_view scalar{};     ///< its name in TensorBoard; empty where it is not shown there
+  double scalar_unit = 1;        ///< TensorBoard has the number divided by this
+  bool null_if_unknown = false;  ///< an optional one that is on every line
+  bool older_lack_it = false;  ///< a plain one that lines of older versions do not have; it is then as in StepMetrics{}
+};
+
+/// Every key, in the order of a line.
+std::span<const MetricField> metric_fields();
+
+/// The number that TensorBoard shows of the field, of a list the largest; nothing where none was measured.
+std::optional<double> scalar_of(const StepMetrics& metrics, const MetricField& field);
 
 std::string to_json(const StepMetrics& metrics);
 

@@ -15,10 +15,10 @@ struct Pairs {
   std::vector<double> differences;
 };
 
-Pairs pairs_of(const std::vector<LoggedStep>& run, const std::vector<LoggedStep>& first) {
+Pairs pairs_of(const std::vector<StepMetrics>& run, const std::vector<StepMetrics>& first) {
   Pairs out;
   auto other = first.begin();
-  for (const LoggedStep& m : run) {
+  for (const StepMetrics& m : run) {
     while (other != first.end() && other->step < m.step) ++other;
     if (other == first.end()) break;
     const double difference = m.loss - other->loss;
@@ -31,7 +31,7 @@ Pairs pairs_of(const std::vector<LoggedStep>& run, const std::vector<LoggedStep>
 
 }  // namespace
 
-LossDifference loss_difference(const std::vector<LoggedStep>& run, const std::vector<LoggedStep>& first,
+LossDifference loss_difference(const std::vector<StepMetrics>& run, const std::vector<StepMetrics>& first,
                                std::size_t points) {
   const Pairs pairs = pairs_of(run, first);
   const std::size_t n = pairs.steps.size();

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/report/logged_step.h"
+#include "src/metrics/step_metrics.h"
 
 namespace octet {
 
@@ -20,7 +20,7 @@ struct LossDifference {
 
 /// Windows of a fortieth of the steps that both runs logged with a finite loss, at least 8 of them, centred, and cut
 /// off at the ends; about `points` points at most. No points where fewer than 8 steps are in both.
-LossDifference loss_difference(const std::vector<LoggedStep>& run, const std::vector<LoggedStep>& first,
+LossDifference loss_difference(const std::vector<StepMetrics>& run, const std::vector<StepMetrics>& first,
                                std::size_t points);
 
 }  // namespace octet

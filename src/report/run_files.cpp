@@ -44,7 +44,7 @@ std::vector<std::int64_t> ascending(const std::map<std::int64_t, std::int64_t>& 
 }
 
 /// The first step of each block of lines that one restart discarded.
-std::vector<std::int64_t> starts_of_blocks(const std::vector<LoggedStep>& discarded, std::int64_t log_every) {
+std::vector<std::int64_t> starts_of_blocks(const std::vector<StepMetrics>& discarded, std::int64_t log_every) {
   std::multiset<std::int64_t> steps;
   for (std::size_t i = 0; i < discarded.size(); ++i) {
     const std::int64_t step = discarded[i].step, before = i == 0 ? step : discarded[i - 1].step;
@@ -55,37 +55,38 @@ std::vector<std::int64_t> starts_of_blocks(const std::vector<LoggedStep>& discar
 
 }  // namespace
 
-LoggedSteps read_metrics(const std::string& path) {
-  LoggedSteps out;
+std::vector<StepMetrics> read_metrics(const std::string& path) {
+  std::vector<StepMetrics> steps;
   each_line(path, [&](std::string_view line, std::int64_t number) {
     StepMetrics metrics = step_metrics_of(line, fmt::format("{}:{}", path, number));
-    if (!out.steps.empty() && metrics.step <= out.steps.back().step) {
+    if (!steps.empty() && metrics.step <= steps.back().step) {
       throw usage_error("report", "{}:{}: step {} after step {}, expected each step once and in order", path, number,
-                        metrics.step, out.steps.back().step);
+                        metrics.step, steps.back().step);
     }
-    out.steps.push_back(logged_step(metrics));
-    out.passes = std::move(metrics.passes);
+    std::string().swap(metrics.time);  // swap, since `= {}` would keep the memory
+    if (!steps.empty()) std::vector<double>().swap(steps.back().passes);
+    steps.push_back(std::move(metrics));
   });
-  return out;
+  return steps;
 }
 
-std::vector<LoggedStep> read_discarded_metrics(const std::string& path) {
-  std::vector<LoggedStep> metrics;
+std::vector<StepMetrics> read_discarded_metrics(const std::string& path) {
+  std::vector<StepMetrics> metrics;
   each_line(path, [&](std::string_view line, std::int64_t) {
     try {
-      metrics.push_back(logged_step(step_metrics_of(line, path)));
+      metrics.push_back(step_metrics_of(line, path));
     } catch (const Error&) {  // the rest of a line whose writer was killed
     }
   });
   return metrics;
 }
 
-std::vector<std::int64_t> restart_steps(const std::vector<LoggedStep>& metrics,
-                                        const std::vector<LoggedStep>& discarded, std::int64_t log_every) {
+std::vector<std::int64_t> restart_steps(const std::vector<StepMetrics>& metrics,
+                                        const std::vector<StepMetrics>& discarded, std::int64_t log_every) {
   std::map<std::int64_t, std::int64_t> first_steps;
   bool recorded = false;
   for (const auto* lines : {&metrics, &discarded}) {
-    for (const LoggedStep& m : *lines) {
+    for (const StepMetrics& m : *lines) {
       if (!m.restarts) continue;
       recorded = true;
       const auto [place, is_new] = first_steps.emplace(*m.restarts, m.step);
@@ -213,11 +214,7 @@ RunFiles read_run(const std::string& path) {
     run.model = flat_yaml(model, file("model.yaml"));
     run.parameters = parameters_of(model);
   }
-  if (there("metrics.jsonl")) {
-    LoggedSteps logged = read_metrics(file("metrics.jsonl"));
-    run.metrics = std::move(logged.steps);
-    run.passes = std::move(logged.passes);
-  }
+  if (there("metrics.jsonl")) run.metrics = read_metrics(file("metrics.jsonl"));
   // Where a rank was lost, an older octet job wrote the step of the last save.
   const bool lost = written.exit_code == static_cast<int>(ExitCode::lost_peer);
   if ((written.state == "running" || lost) && !run.metrics.empty()) {

@@ -9,31 +9,26 @@
 #include <vector>
 
 #include "src/metrics/status.h"
-#include "src/report/logged_step.h"
+#include "src/metrics/step_metrics.h"
 
 namespace octet {
 
-/// The lines of metrics.jsonl.
-struct LoggedSteps {
-  std::vector<LoggedStep> steps;  ///< ascending
-  std::vector<double> passes;     ///< over each source of the data, of the last line; none of older versions
-};
-
-/// A last line without its end is being written and is left out. The text is read block by block: of a long run it is
-/// larger than what is kept of it. Usage error that names file, line and reason where the file is missing, a line
+/// The lines of metrics.jsonl, ascending. Of a long run they are a million, so that none keeps its time, and only the
+/// last its passes. A last line without its end is being written and is left out. The text is read block by block: it
+/// is larger than what is kept of it. Usage error that names file, line and reason where the file is missing, a line
 /// cannot be read, or steps do not ascend; files::ReadError where the file system fails.
-LoggedSteps read_metrics(const std::string& path);
+std::vector<StepMetrics> read_metrics(const std::string& path);
 
 /// The lines of metrics.discarded.jsonl: steps begin anew with every start, and what a killed start left of a line is
 /// left out.
-std::vector<LoggedStep> read_discarded_metrics(const std::string& path);
+std::vector<StepMetrics> read_discarded_metrics(const std::string& path);
 
 /// The steps at which restarts continued, ascending, one for each start after the first one: the first step that the
 /// start logged. A start that logged none is missing; a step at which several starts continued is listed as often.
 /// Files of older versions do not say which start a line is from; for them only starts that repeated steps are known,
 /// by the lines that they had discarded, `log_every` steps apart.
-std::vector<std::int64_t> restart_steps(const std::vector<LoggedStep>& metrics,
-                                        const std::vector<LoggedStep>& discarded, std::int64_t log_every);
+std::vector<std::int64_t> restart_steps(const std::vector<StepMetrics>& metrics,
+                                        const std::vector<StepMetrics>& discarded, std::int64_t log_every);
 
 /// What profile.json says: where the time of a few steps went.
 struct Profile {
@@ -75,9 +70,8 @@ struct RunFiles {
   std::map<std::string, std::string> config;
   std::map<std::string, std::string> model;  ///< keys of model.yaml to their values; empty of older versions
   std::string parameters;                    ///< of the model, "4,852,992"; empty where model.yaml does not say it
-  std::vector<LoggedStep> metrics;           ///< steps in ascending order
-  std::vector<double> passes;                ///< over each source of the data, when the last step was logged
-  std::vector<LoggedStep> discarded;         ///< of steps that were done again, in the order of the starts
+  std::vector<StepMetrics> metrics;          ///< as read_metrics() has them
+  std::vector<StepMetrics> discarded;        ///< of steps that were done again, in the order of the starts
   std::optional<Profile> profile;
 
   /// The value of a key of config.yaml; "" where it is not there, as in runs of other versions.

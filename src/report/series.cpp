@@ -44,7 +44,7 @@ const std::vector<Plot>& plots() {
 }
 
 const std::vector<Quantity>& quantities() {
-  using M = LoggedStep;
+  using M = StepMetrics;
   static const std::vector<Quantity> all = {
       {"loss", "", false, [](const M& m) -> Measured { return m.loss; }},
       {"loss", "validation", true, [](const M& m) { return m.validation_loss; }},
@@ -63,9 +63,9 @@ const std::vector<Quantity>& quantities() {
   return all;
 }
 
-Series series_of(const std::vector<LoggedStep>& metrics, const Quantity& quantity) {
+Series series_of(const std::vector<StepMetrics>& metrics, const Quantity& quantity) {
   Series series;
-  for (const LoggedStep& m : metrics) {
+  for (const StepMetrics& m : metrics) {
     const Measured value = quantity.value(m);
     if (!value) continue;
     series.steps.push_back(m.step);

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/report/logged_step.h"
+#include "src/metrics/step_metrics.h"
 
 namespace octet {
 
@@ -20,7 +20,7 @@ struct Quantity {
   std::string_view name;  ///< within the plot; "" where the run's name says enough
   bool dashed;            ///< drawn so, beside the plot's main quantity
   /// The value in the plot's unit; nothing where it was not measured at that step.
-  std::optional<double> (*value)(const LoggedStep& metrics);
+  std::optional<double> (*value)(const StepMetrics& metrics);
 };
 
 /// A plot of one or more quantities.
@@ -36,7 +36,7 @@ struct Plot {
 const std::vector<Plot>& plots();
 const std::vector<Quantity>& quantities();
 
-Series series_of(const std::vector<LoggedStep>& metrics, const Quantity& quantity);
+Series series_of(const std::vector<StepMetrics>& metrics, const Quantity& quantity);
 
 /// The series by at most about `points` points (at least 6) that look the same: the first, the last, and of each of
 /// equally many neighbours the lowest, the highest and a gap, if there is one. A series that is short enough is

@@ -66,7 +66,7 @@ std::string batch(const RunFiles& run) {
 }
 
 /// The last value that was measured and is finite, and its step.
-std::string last(const RunFiles& run, std::optional<double> (*value)(const LoggedStep&)) {
+std::string last(const RunFiles& run, std::optional<double> (*value)(const StepMetrics&)) {
   for (auto m = run.metrics.rbegin(); m != run.metrics.rend(); ++m) {
     const auto x = value(*m);
     if (x && std::isfinite(*x)) return fmt::format("{:.4f} (step {})", *x, grouped(static_cast<double>(m->step)));
@@ -75,22 +75,22 @@ std::string last(const RunFiles& run, std::optional<double> (*value)(const Logge
 }
 
 std::string final_loss(const RunFiles& run) {
-  return last(run, [](const LoggedStep& m) -> std::optional<double> { return m.loss; });
+  return last(run, [](const StepMetrics& m) -> std::optional<double> { return m.loss; });
 }
 
 std::string final_validation_loss(const RunFiles& run) {
-  return last(run, [](const LoggedStep& m) { return m.validation_loss; });
+  return last(run, [](const StepMetrics& m) { return m.validation_loss; });
 }
 
 std::string final_bits_per_byte(const RunFiles& run) {
-  return last(run, [](const LoggedStep& m) { return m.validation_bits_per_byte; });
+  return last(run, [](const StepMetrics& m) { return m.validation_bits_per_byte; });
 }
 
 /// Those of the last line; of several sources each, in the order of the configuration.
 std::string passes(const RunFiles& run) {
-  if (run.passes.empty()) return none;
+  if (run.metrics.empty() || run.metrics.back().passes.empty()) return none;
   std::vector<std::string> texts;
-  for (const double p : run.passes) texts.push_back(fmt::format("{:.2f}", p));
+  for (const double p : run.metrics.back().passes) texts.push_back(fmt::format("{:.2f}", p));
   return joined(texts, ", ");
 }
 
@@ -108,7 +108,7 @@ std::string training_throughput(const RunFiles& run) {
 
 std::string best_mfu(const RunFiles& run) {
   std::optional<double> best;
-  for (const LoggedStep& m : run.metrics) {
+  for (const StepMetrics& m : run.metrics) {
     if (m.mfu && (!best || *m.mfu > *best)) best = m.mfu;
   }
   return best ? fmt::format("{:.1f} %", *best) : "unknown";
@@ -116,7 +116,7 @@ std::string best_mfu(const RunFiles& run) {
 
 std::string memory(const RunFiles& run) {
   std::int64_t peak = 0;
-  for (const LoggedStep& m : run.metrics) peak = std::max(peak, m.memory_bytes);
+  for (const StepMetrics& m : run.metrics) peak = std::max(peak, m.memory_bytes);
   return run.metrics.empty() ? none : fmt::format("{:.2f} GiB", static_cast<double>(peak) / 0x1p30);
 }
 
@@ -163,16 +163,17 @@ std::vector<std::int64_t> restart_steps(const RunFiles& run) {
   return restart_steps(run.metrics, run.discarded, integer_option(run, "train.log_every", 1));
 }
 
-Throughput mean_throughput(const std::vector<LoggedStep>& metrics, const std::vector<std::int64_t>& restarts) {
+Throughput mean_throughput(const std::vector<StepMetrics>& metrics, const std::vector<std::int64_t>& restarts) {
   double tokens = 0, training = 0;
   std::optional<double> wall = 0;
   for (std::size_t i = 1; i < metrics.size(); ++i) {
-    const LoggedStep& m = metrics[i];
+    const StepMetrics& m = metrics[i];
     if (std::ranges::binary_search(restarts, m.step)) continue;
     const double seconds = static_cast<double>(m.interval_steps) * m.step_seconds;
     tokens += m.tokens_per_second * seconds;
     training += seconds;
-    wall = wall && m.wall_seconds ? std::optional(*wall + *m.wall_seconds) : std::nullopt;
+    const auto pauses_too = wall_seconds(m);
+    wall = wall && pauses_too ? std::optional(*wall + *pauses_too) : std::nullopt;
   }
   const auto per = [&](double seconds) { return seconds > 0 ? std::optional(tokens / seconds) : std::nullopt; };
   return {.with_pauses = wall ? per(*wall) : std::nullopt, .training = per(training)};

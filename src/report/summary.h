@@ -28,7 +28,7 @@ struct Throughput {
 };
 
 /// The mean of all lines but the first of each start, which warms up; nothing where there is no other.
-Throughput mean_throughput(const std::vector<LoggedStep>& metrics, const std::vector<std::int64_t>& restarts);
+Throughput mean_throughput(const std::vector<StepMetrics>& metrics, const std::vector<std::int64_t>& restarts);
 
 /// The steps at which the run's restarts went on (run_files.h).
 std::vector<std::int64_t> restart_steps(const RunFiles& run);

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "src/cluster/doctor/examine.h"
+#include "src/cluster/doctor/doctor_checks.h"
 #include "tests/data/support.h"
 
 namespace octet::test {

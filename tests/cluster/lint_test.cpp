@@ -1,5 +1,5 @@
 #include "src/cluster/environment/environment_lint.h"
-#include "src/cluster/environment/findings.h"
+#include "src/cluster/environment/job_findings.h"
 
 #include <gtest/gtest.h>
 

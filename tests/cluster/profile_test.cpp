@@ -1,5 +1,5 @@
 #include "src/cluster/profile.h"
-#include "src/cluster/environment/findings.h"
+#include "src/cluster/environment/job_findings.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Host lists, what Slurm's commands print, profiles, and the tables and reports of octet doctor.
-#include "src/cluster/doctor/hca.h"
+#include "src/cluster/doctor/hca_links.h"
 #include "src/cluster/doctor/node_report.h"
 #include "src/cluster/environment/value_check.h"
 #include "src/cluster/environment/variable_table.h"

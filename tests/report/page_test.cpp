@@ -13,7 +13,6 @@ namespace octet {
 namespace {
 
 using test::error_of;
-using test::logged;
 using test::metrics_of;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -29,17 +28,17 @@ TEST(Series, HoldsTheStepsAtWhichSomethingWasMeasured) {
   std::vector<StepMetrics> metrics = {metrics_of(1, 3), metrics_of(2, nan), metrics_of(3, 1)};
   metrics[2].validation_loss = 1.25;
   metrics[1].memory_bytes = std::int64_t{3} << 29;
-  const Series loss = series_of(logged(metrics), quantity("loss", ""));
+  const Series loss = series_of(metrics, quantity("loss", ""));
   EXPECT_EQ(loss.steps, (std::vector<std::int64_t>{1, 2, 3}));
   EXPECT_TRUE(std::isnan(loss.values[1]));
-  const Series validation = series_of(logged(metrics), quantity("loss", "validation"));
+  const Series validation = series_of(metrics, quantity("loss", "validation"));
   EXPECT_EQ(validation.steps, std::vector<std::int64_t>{3});
   EXPECT_EQ(validation.values, std::vector<double>{1.25});
-  EXPECT_EQ(series_of(logged(metrics), quantity("memory", "")).values[1], 1.5);
-  EXPECT_TRUE(series_of(logged(metrics), quantity("mfu", "")).steps.empty());
+  EXPECT_EQ(series_of(metrics, quantity("memory", "")).values[1], 1.5);
+  EXPECT_TRUE(series_of(metrics, quantity("mfu", "")).steps.empty());
   metrics[2].interval_steps = 4;
   metrics[2].data_seconds = 2;  // of all four
-  EXPECT_EQ(series_of(logged(metrics), quantity("data_time", "")).values[2], 0.5);
+  EXPECT_EQ(series_of(metrics, quantity("data_time", "")).values[2], 0.5);
 }
 
 TEST(Series, EveryQuantityStandsInAPlot) {
@@ -49,11 +48,11 @@ TEST(Series, EveryQuantityStandsInAPlot) {
 }
 
 TEST(Difference, IsTheMeanOfAWindowWithItsStandardError) {
-  std::vector<LoggedStep> first, run;
+  std::vector<StepMetrics> first, run;
   for (std::int64_t step = 1; step <= 640; ++step) {
     const double loss = 5 / static_cast<double>(step);
-    first.push_back({.step = step, .loss = loss});
-    if (step % 2 == 0) run.push_back({.step = step, .loss = loss + (step % 4 == 0 ? 0.3 : 0.1)});  // every other one
+    first.push_back(metrics_of(step, loss));
+    if (step % 2 == 0) run.push_back(metrics_of(step, loss + (step % 4 == 0 ? 0.3 : 0.1)));  // every other one
   }
   const LossDifference d = loss_difference(run, first, 2000);
   EXPECT_EQ(d.window, 8u);  // a fortieth of 320
@@ -109,19 +108,19 @@ TEST(Summary, ThroughputIsWithoutTheFirstStepOfAStart) {
   metrics[3].tokens_per_second = 2;  // the first after a restart
   metrics[4].tokens_per_second = 500;
   metrics[4].step_seconds = 6;
-  EXPECT_EQ(mean_throughput(logged(metrics), {4}).training, (100.0 * 2 + 100 * 2 + 500 * 6) / 10);
-  EXPECT_EQ(mean_throughput(logged({metrics[0]}), {}).training, std::nullopt);
-  EXPECT_EQ(mean_throughput(logged({metrics[0]}), {}).with_pauses, std::nullopt);
+  EXPECT_EQ(mean_throughput(metrics, {4}).training, (100.0 * 2 + 100 * 2 + 500 * 6) / 10);
+  EXPECT_EQ(mean_throughput({metrics[0]}, {}).training, std::nullopt);
+  EXPECT_EQ(mean_throughput({metrics[0]}, {}).with_pauses, std::nullopt);
   EXPECT_EQ(mean_throughput({}, {}).training, std::nullopt);
 }
 
 TEST(Summary, ThroughputIsWithPausesAndWithout) {
   std::vector<StepMetrics> metrics{metrics_of(1, 1), metrics_of(2, 1), metrics_of(12, 1)};
   metrics[2].interval_steps = 10;  // 2000 tokens in 20 s
-  EXPECT_EQ(mean_throughput(logged(metrics), {}).with_pauses, std::nullopt) << "files of older versions";
+  EXPECT_EQ(mean_throughput(metrics, {}).with_pauses, std::nullopt) << "files of older versions";
   for (StepMetrics& m : metrics) m.validation_seconds = m.checkpoint_stall_seconds = m.wait_seconds = 1;
   metrics[2].data_seconds = 12;
-  const Throughput mean = mean_throughput(logged(metrics), {});
+  const Throughput mean = mean_throughput(metrics, {});
   EXPECT_EQ(mean.training, 100);
   EXPECT_EQ(mean.with_pauses, 2200.0 / (22 + 3 + 3 + 12));
 }
@@ -179,13 +178,13 @@ TEST(Summary, SaysWhatWasTrainedAndWhatCameOut) {
     m.validation_seconds = m.checkpoint_stall_seconds = 0.5;
     m.wait_seconds = 1;
   }
-  run.metrics = logged(lines);
+  run.metrics = lines;
   run.metrics.back().loss = nan;
   run.metrics[5].mfu = 41.26;
-  run.passes = {0.256, 4.5};
+  run.metrics.back().passes = {0.256, 4.5};
   run.metrics[6].mfu = 40;
   run.metrics[6].memory_bytes = std::int64_t{3} << 30;
-  run.discarded = logged({metrics_of(900, 1, 0)});
+  run.discarded = {metrics_of(900, 1, 0)};
   EXPECT_EQ(value(run, "State"), "failed, exit code 77");
   EXPECT_EQ(value(run, "Steps"), "1,099 of 2,000") << "after the last one the loss was not finite";
   EXPECT_EQ(value(run, "Precision"), "float8, rowwise");
@@ -202,15 +201,15 @@ TEST(Summary, SaysWhatWasTrainedAndWhatCameOut) {
   EXPECT_EQ(value(run_with({{"precision", "bf16"}, {"parallel.tp", "1"}}), "Layout"), "one rank");
   EXPECT_EQ(value(run_with({{"precision", "bf16"}}), "Precision"), "bf16");
   EXPECT_EQ(value(run_with({}), "Best MFU"), "unknown");
-  run.passes.clear();
+  run.metrics.back().passes.clear();
   EXPECT_EQ(value(run, "Passes over the data"), "–") << "of older versions";
 }
 
 TEST(Summary, CountsRestartsThatWentOnAtTheSameStep) {
   RunFiles run = run_with({{"precision", "bf16"}});
   run.status.restarts = 3;
-  run.metrics = logged({metrics_of(1, 1, 0), metrics_of(2, 1, 3)});
-  run.discarded = logged({metrics_of(2, 1, 1), metrics_of(2, 1, 2)});
+  run.metrics = {metrics_of(1, 1, 0), metrics_of(2, 1, 3)};
+  run.discarded = {metrics_of(2, 1, 1), metrics_of(2, 1, 2)};
   EXPECT_EQ(value(run, "Restarts"), "3; 2 logged steps done again");
   const auto data = nlohmann::json::parse(report_data({run}));
   EXPECT_EQ(data["runs"][0]["restarts"], nlohmann::json::array({2})) << "one mark";

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "src/metrics/step_metrics.h"
-#include "src/report/logged_step.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_folder.h"
 
@@ -35,12 +34,6 @@ inline StepMetrics metrics_of(std::int64_t step, double loss, std::optional<std:
   m.step_seconds = 2;
   m.restarts = restarts;
   return m;
-}
-
-inline std::vector<LoggedStep> logged(const std::vector<StepMetrics>& metrics) {
-  std::vector<LoggedStep> steps;
-  for (const StepMetrics& m : metrics) steps.push_back(logged_step(m));
-  return steps;
 }
 
 inline std::string ReportTest::run(const std::string& name, const std::string& config,

@@ -13,7 +13,7 @@
 #include "src/cluster/doctor/nccl_library.h"
 #include "src/cluster/doctor/node_report.h"
 #include "src/cluster/environment/conf_file.h"
-#include "src/cluster/environment/findings.h"
+#include "src/cluster/environment/job_findings.h"
 #include "src/cluster/environment/named_files.h"
 #include "src/cluster/machine/known_versions.h"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "src/cluster/doctor/examine.h"
+#include "src/cluster/doctor/examination.h"
 
 namespace octet {
 

@@ -13,7 +13,7 @@
 #include "src/base/log.h"
 #include "src/base/printable.h"
 #include "src/cluster/doctor/node_report.h"
-#include "src/cluster/environment/findings.h"
+#include "src/cluster/environment/job_findings.h"
 #include "src/cluster/host_list.h"
 #include "src/cluster/shell_text.h"
 #include "src/cluster/slurm_job.h"

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "src/base/options/text.h"
-#include "src/cluster/doctor/examine.h"
+#include "src/cluster/doctor/doctor_checks.h"
 #include "src/cluster/machine/text_lines.h"
 
 namespace octet {
@@ -75,6 +75,8 @@ Finding check_bridges(const Examination& e, const std::vector<std::string>& pres
 
 }  // namespace
 
+/// Whether the interfaces of nics.frontend are there and up; where the profile names none, whether a bridge is up, over
+/// which MPI could look for other nodes.
 Findings check_frontend(const Examination& e) {
   if (e.profile == nullptr || (!is_used(e) && !is_left_to_mpi(e))) return {};
   const std::vector<std::string> present = interfaces_of(e.machine);

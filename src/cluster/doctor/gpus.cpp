@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "src/base/options/text.h"
-#include "src/cluster/doctor/examine.h"
+#include "src/cluster/doctor/doctor_checks.h"
 #include "src/cluster/machine/text_lines.h"
 
 namespace octet {
@@ -97,7 +97,7 @@ void check_rows(const Examination& e, Findings& out) {
                       "reset the GPU (nvidia-smi -r) before it is used again"));
 }
 
-void check_clocks(const Examination& e, Findings& out) {
+void check_gpu_clocks(const Examination& e, Findings& out) {
   const Rows rows =
       rows_of(e, "gpu.clocks", "nvidia-smi-clocks",
               "--query-gpu=index,clocks_throttle_reasons.hw_thermal_slowdown,"
@@ -213,7 +213,7 @@ Findings check_gpus(const Examination& e) {
   check_memory(e, out);
   check_ecc(e, out);
   check_rows(e, out);
-  check_clocks(e, out);
+  check_gpu_clocks(e, out);
   check_registration(e, out);
   return out;
 }

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "src/base/options/text.h"
-#include "src/cluster/doctor/examine.h"
+#include "src/cluster/doctor/doctor_checks.h"
 #include "src/cluster/doctor/hca.h"
 
 namespace octet {
@@ -79,6 +79,7 @@ Finding check_link_layer(const Examination& e, const Hcas& cards) {
 }
 
 /// What is wrong where all links are up to the profile's rate and enough of them are above it; nothing otherwise.
+/// Error counters are read twice, a second apart.
 Findings check_profile_rate(const Examination& e, const Hcas& cards) {
   const auto said = e.profile->nics.gbps;
   std::set<std::string> faster;

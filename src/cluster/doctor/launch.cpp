@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "src/base/options/text.h"
-#include "src/cluster/doctor/examine.h"
+#include "src/cluster/doctor/doctor_checks.h"
 #include "src/cluster/machine/text_lines.h"
 
 namespace octet {
@@ -27,6 +27,7 @@ bool offers(const std::vector<std::string>& plugins, const std::string& wanted) 
 
 }  // namespace
 
+/// How srun starts MPI programs.
 Findings check_launch(const Examination& e) {
   const char* check = "launch.mpi";
   const ProgramResult list = e.machine.run("srun-mpi-list", {"srun", "--mpi=list"}, 5);

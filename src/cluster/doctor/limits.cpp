@@ -4,7 +4,7 @@
 #include <optional>
 #include <sstream>
 
-#include "src/cluster/doctor/examine.h"
+#include "src/cluster/doctor/doctor_checks.h"
 #include "src/cluster/doctor/free_space.h"
 #include "src/cluster/machine/text_lines.h"
 

@@ -1,13 +1,14 @@
 #include <fmt/format.h>
 
 #include "src/base/options/text.h"
-#include "src/cluster/doctor/examine.h"
-#include "src/cluster/environment/findings.h"
+#include "src/cluster/doctor/doctor_checks.h"
 #include "src/cluster/environment/job_environment.h"
+#include "src/cluster/environment/job_findings.h"
 #include "src/cluster/environment/named_files.h"
 
 namespace octet {
 
+/// No finding where no variable names a file.
 Findings check_nccl_files(const Examination& e) {
   if (e.profile != nullptr && !e.expects_gpus()) return {};  // NCCL is not used
   Environment environment = effective_environment(e.machine);

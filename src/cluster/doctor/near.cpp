@@ -7,7 +7,7 @@
 
 #include "src/base/options/text.h"
 #include "src/cluster/cores/cpu_list.h"
-#include "src/cluster/doctor/examine.h"
+#include "src/cluster/doctor/doctor_checks.h"
 #include "src/cluster/machine/text_lines.h"
 
 namespace octet {
@@ -96,6 +96,7 @@ Finding compare_cards(const NumaPlaces& places) {
 
 }  // namespace
 
+/// Whether this process has CPUs, and the node cards, on every NUMA node that has GPUs.
 Findings check_near(const Examination& e) {
   NumaPlaces places;
   count_gpus(e.machine, places);

@@ -9,6 +9,7 @@
 
 #include "src/base/json_reader.h"
 #include "src/base/options/text.h"
+#include "src/cluster/doctor/doctor_checks.h"
 #include "src/cluster/doctor/hca.h"
 #include "src/cluster/doctor/nccl_library.h"
 #include "src/cluster/machine/text_lines.h"

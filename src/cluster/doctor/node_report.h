@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "src/cluster/doctor/examine.h"
+#include "src/cluster/doctor/examination.h"
 
 namespace octet {
 

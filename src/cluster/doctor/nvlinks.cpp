@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "src/base/options/text.h"
-#include "src/cluster/doctor/examine.h"
+#include "src/cluster/doctor/doctor_checks.h"
 #include "src/cluster/machine/text_lines.h"
 
 namespace octet {

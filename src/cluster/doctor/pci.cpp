@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "src/base/options/text.h"
-#include "src/cluster/doctor/examine.h"
+#include "src/cluster/doctor/doctor_checks.h"
 #include "src/cluster/machine/known_versions.h"
 #include "src/cluster/machine/text_lines.h"
 
@@ -93,6 +93,7 @@ Finding check_gpu_direct(const Examination& e) {
 
 }  // namespace
 
+/// Whether GPU and card exchange data without a detour (docs.nvidia.com, NCCL, GPU troubleshooting).
 Findings check_pci(const Examination& e) {
   return {check_acs(e), check_gpu_direct(e)};
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/base/options/text.h"
-#include "src/cluster/doctor/examine.h"
+#include "src/cluster/doctor/doctor_checks.h"
 #include "src/cluster/doctor/hca.h"
 #include "src/cluster/machine/text_lines.h"
 
@@ -65,6 +65,8 @@ void examine_port(const Machine& machine, const Port& port, std::vector<std::str
 
 }  // namespace
 
+/// What the cards of RoCE have sent again or dropped since they were reset, against the packets that they received, or
+/// else the time since the node was booted.
 Findings check_retransmissions(const Examination& e) {
   std::vector<std::string> found;
   std::size_t cards = 0;

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "src/cluster/doctor/examine.h"
+#include "src/cluster/doctor/doctor_checks.h"
 #include "src/cluster/doctor/free_space.h"
 
 namespace octet {

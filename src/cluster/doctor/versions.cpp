@@ -3,7 +3,7 @@
 #include <iterator>
 #include <span>
 
-#include "src/cluster/doctor/examine.h"
+#include "src/cluster/doctor/doctor_checks.h"
 #include "src/cluster/doctor/nccl_library.h"
 #include "src/cluster/machine/known_versions.h"
 #include "src/cluster/machine/text_lines.h"

@@ -5,7 +5,7 @@
 
 #include "src/base/options/text.h"
 #include "src/base/xid.h"
-#include "src/cluster/doctor/examine.h"
+#include "src/cluster/doctor/doctor_checks.h"
 #include "src/cluster/machine/text_lines.h"
 
 namespace octet {
@@ -25,6 +25,7 @@ std::pair<std::string, int> parse_xid(const std::string& line) {
 
 }  // namespace
 
+/// Actions are as NVIDIA's Xid catalog has them (docs.nvidia.com/deploy/xid-errors).
 Findings check_xids(const Examination& e) {
   const ProgramResult log = e.machine.run("dmesg", {"dmesg"});
   if (!log.succeeded()) {

@@ -1,4 +1,4 @@
-#include "src/cluster/environment/findings.h"
+#include "src/cluster/environment/job_findings.h"
 
 #include <algorithm>
 

@@ -1,10 +1,8 @@
+#include "src/cluster/doctor/examination.h"
+
 #include <algorithm>
-#include <array>
-#include <future>
-#include <iterator>
 #include <vector>
 
-#include "src/cluster/doctor/examine.h"
 #include "src/cluster/environment/job_environment.h"
 #include "src/cluster/environment/value_check.h"
 
@@ -28,23 +26,6 @@ bool Examination::expects_devices() const {
 bool Examination::expects_verbs() const {
   return expects_devices() && (profile->fabric == Fabric::infiniband || profile->fabric == Fabric::roce ||
                                profile->fabric == Fabric::custom);
-}
-
-Findings examine(const Examination& e) {
-  using Check = Findings (*)(const Examination&);
-  constexpr auto checks =
-      std::to_array<Check>({check_gpus, check_xids, check_nvlinks, check_hcas, check_retransmissions, check_hca_links,
-                            check_frontend, check_pci, check_versions, check_nccl_files, check_limits, check_host,
-                            check_near, check_clock, check_launch, check_storage});
-  // Side by side, since the checks mostly wait for programs.
-  std::vector<std::future<Findings>> results;
-  results.reserve(checks.size());
-  for (const auto check : checks) results.push_back(std::async(std::launch::async, check, std::cref(e)));
-  Findings out;
-  for (auto& result : results) {
-    for (Finding& f : result.get()) out.push_back(std::move(f));
-  }
-  return out;
 }
 
 }  // namespace octet
