@@ -47,18 +47,6 @@ bool is_whole(const std::string& directory, const Verdicts& known, Verdicts& lea
   return false;
 }
 
-/// While somebody waits for what is read.
-class Hurry {
- public:
-  explicit Hurry(ReadPace& pace) : pace_(pace) { pace_.hurry(true); }
-  ~Hurry() { pace_.hurry(false); }
-  Hurry(const Hurry&) = delete;
-  Hurry& operator=(const Hurry&) = delete;
-
- private:
-  ReadPace& pace_;
-};
-
 /// That one stays is no reason to stop a run, nor to let the next one stay.
 void remove(const PruneRule& rule, std::int64_t step) {
   try {
@@ -129,7 +117,7 @@ void Pruner::restored(std::int64_t step) {
 void Pruner::make_room() {
   if (newest_ < 0) return;  // nothing that would stay in place of what goes
   const OperationScope operation("wait for the removal of old checkpoints");
-  const Hurry hurry(pace_);
+  pace_.hurry(true);
   const auto end = std::chrono::steady_clock::now() + rule_.patience;
   if (state_ == State::idle) start_choosing();
   for (poll(); state_ != State::idle; poll()) {
@@ -200,6 +188,7 @@ void Pruner::poll() {
   } else if (state_ == State::reading) {
     end_reading();
   }
+  if (state_ == State::idle) pace_.hurry(false);
 }
 
 void Pruner::check_deadline(const OperationScope& operation) const {
@@ -209,7 +198,7 @@ void Pruner::check_deadline(const OperationScope& operation) const {
 
 void Pruner::finish() {
   const OperationScope operation("wait for the removal of old checkpoints");
-  const Hurry hurry(pace_);
+  pace_.hurry(true);
   const auto end = std::chrono::steady_clock::now() + rule_.patience;
   for (poll(); state_ != State::idle; poll()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -145,7 +145,8 @@ enum class State : std::int32_t { ended, reading, failed };
 
 /// What could not be read; also where other files are still being read.
 std::optional<ReadError> unread_of(const ReadingThread& thread, const ReadProgress& progress) {
-  return thread.ended() ? thread.unread() : progress.failure();
+  if (thread.ended() && thread.unread()) return thread.unread();
+  return progress.failure();  // also of a thread that ended since it was told to
 }
 
 State state_of(const ReadingThread& thread, const ReadProgress& progress) {

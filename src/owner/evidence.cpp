@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
@@ -78,13 +79,15 @@ std::optional<double> age_by_file_server(const std::string& file) {
 }
 
 bool is_renewed_within(const std::string& file, double seconds) {
-  constexpr int looks = 20;  // but one a second at least
-  const std::chrono::duration<double> all(seconds), pause(std::min(1.0, seconds / looks));
-  const auto first = stamp_of(file);
-  for (const auto begin = std::chrono::steady_clock::now(); first && std::chrono::steady_clock::now() - begin < all;) {
+  // Looks are counted, not seconds: one may take a minute where a file server fails over.
+  const int looks = std::max(20, static_cast<int>(std::ceil(seconds)));
+  const std::chrono::duration<double> pause(seconds / looks);
+  auto first = stamp_of(file);
+  for (int look = 0; look < looks; ++look) {
     std::this_thread::sleep_for(pause);
     const auto now = stamp_of(file);
     if (!now) continue;  // it is gone, or cannot be read for a moment
+    if (!first) first = now;
     if (now->device != first->device || now->inode != first->inode) return false;
     if (now->time != first->time) return true;
   }

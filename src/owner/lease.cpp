@@ -59,12 +59,14 @@ void make_folders(const std::string& path, const std::string& topmost) {
   }
 }
 
-/// As examine() judges. One that is gone by nothing but its silence is watched before its directory is taken: its age
-/// may be the difference of two machines' clocks, and both would write there then.
+/// As examine() judges. One that is gone by nothing but its silence, of which Slurm does not say that it is gone
+/// either, is watched before its directory is taken: its age may be the difference of two machines' clocks, and both
+/// would write there then.
 OwnerStanding examine_and_watch(const OwnerRecord& owner, const std::string& file, const JobLaunch& mine,
                                 double patience) {
   OwnerStanding standing = examine(owner, file, mine, patience);
   if (standing.state != OwnerState::silent) return standing;
+  if (ask_slurm(owner.job) == true) return {owner, OwnerState::job_over, standing.age_seconds};
   const double watch = patience * watched_renewals / renewals;
   log::info("{}: {} was last heard of {:.0f} s ago, as clocks here say; its file is watched for {:.0f} s", file,
             describe(owner), standing.age_seconds.value_or(0), watch);

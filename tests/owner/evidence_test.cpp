@@ -140,6 +140,24 @@ TEST_F(Evidence, OneWhoseClockIsBehindDoesNotLoseItsDirectory) {
   EXPECT_EQ(read_owner(folder_.path())->name, follower.mark().name) << "that one is gone";
 }
 
+/// All GPUs of a start would wait for the minute.
+TEST_F(Evidence, OneWhoseJobIsOverIsNotWatched) {
+  OwnerRecord owner = record_of(getpid());
+  owner.boot_id = "another boot";
+  owner.job = {.cluster = "here", .id = "12"};
+  write_bytes(file_, to_json(owner));
+  const timespec then[2] = {{.tv_sec = time(nullptr) - 1000, .tv_nsec = 0},
+                            {.tv_sec = time(nullptr) - 1000, .tv_nsec = 0}};
+  utimensat(AT_FDCWD, file_.c_str(), then, 0);
+  setenv("SLURM_CLUSTER_NAME", "here", 1);
+  scontrol("echo '   JobState=FAILED Reason=None'");
+  testing::internal::CaptureStderr();
+  { const OwnerLease follower(folder_.path(), 600); }
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("taken over from"), std::string::npos) << said;
+  EXPECT_EQ(said.find("watched"), std::string::npos) << said;
+}
+
 TEST_F(Evidence, OfSlurm) {
   const JobLaunch job{.cluster = "here", .id = "12", .restart = 1, .launch = 1};
   setenv("SLURM_CLUSTER_NAME", "here", 1);
