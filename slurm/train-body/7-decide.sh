@@ -21,6 +21,28 @@ ask() {
   eval "$(grep -E '^(action|reason|exclude|hosts|lead|left)=' <<<"$answer")"
 }
 
+refused() {
+  say "Slurm refused: $1"
+  "$octet" job refused --run-dir "$run_dir" --job "$SLURM_JOB_ID" --what "$1"
+}
+
+# Leaves out the nodes in `exclude`. A job that runs cannot be told to avoid nodes; those that wait for it can, else one
+# that comes after it. Where jobs may submit none, as from other nodes than those for logins, or a new one would wait for
+# one that is held, this job comes back. What a cluster that has too few nodes without those refuses is left alone: the
+# job would wait for ever.
+go_on_without() {
+  local avoids
+  [[ -z $terminated ]] || return
+  ! tell_successors || exit 0
+  avoids=$(avoided_by "$SLURM_JOB_ID") && ! has_enough_without "$SLURM_JOB_ID" "$avoids" &&
+    end_for "fewer nodes are left than the job needs: $reason"
+  : >"$work/refusal"
+  [[ -z $terminated ]] && ! is_one_held &&
+    submit_successor --exclude="$exclude${user_exclude:+,$user_exclude}" &&
+    say "the run goes on as job $successor, which avoids $exclude" && exit 0
+  [[ -z $terminated ]] && ! grep -qiE 'node (configuration|count)' "$work/refusal" && come_back_without && wait_for_slurm
+}
+
 say "nodes $SLURM_JOB_NODELIST, start ${SLURM_RESTART_COUNT:-0} of this job; run directory $run_dir"
 while :; do
   need_directory
@@ -55,16 +77,7 @@ while :; do
       ! come_back || wait_for_slurm
       ;;
     look_again) pause ;;
-    exclude)
-      # A job that runs cannot be told to avoid nodes; those that wait for it can, else one that comes after it.
-      [[ -z $terminated ]] && tell_successors && exit 0
-      [[ -z $terminated ]] &&
-        submit_successor --exclude="$exclude${user_exclude:+,$user_exclude}" &&
-        say "the run goes on as job $successor, which avoids $exclude" && exit 0
-      # Where jobs may submit none, as from other nodes than those for logins. A cluster that has too few nodes without
-      # those refuses in other words: the job would wait for ever.
-      [[ -z $terminated ]] && ! grep -qiE 'node (configuration|count)' "$work/refusal" && come_back_without && wait_for_slurm
-      ;;
+    exclude) go_on_without ;;
     hand_over) exit 0 ;;
     # What waits for this job would find nothing to do, or the same end.
     finish | stop)
@@ -73,7 +86,6 @@ while :; do
       ;;
   esac
   [[ $action == restart || $action == look_again ]] && continue
-  say "Slurm refused: $action"
-  "$octet" job refused --run-dir "$run_dir" --job "$SLURM_JOB_ID" --what "$action after: $reason"
+  refused "$action after: $reason"
   exit 70
 done
