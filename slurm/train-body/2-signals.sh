@@ -14,8 +14,13 @@ note_why() {
   local shown
   shown=$(slurm scontrol show job "$SLURM_JOB_ID" 2>/dev/null)
   echo "$shown" >>"$work/told-to-end"
-  [[ $shown =~ PreemptTime=[0-9] ]] || { [[ $shown == *" Reason=TimeLimit "* && -z $(successors) ]]; } || return 0
-  slurm scontrol requeue "$SLURM_JOB_ID"
+  if [[ $shown =~ PreemptTime=[0-9] ]] || { [[ $shown == *" Reason=TimeLimit "* && -z $(successors) ]]; }; then
+    slurm scontrol requeue "$SLURM_JOB_ID"
+  else
+    # A job whose node failed looks like one that an administrator requeued; srun tells of the node at about this time.
+    sleep 1
+    grep -E 'Node failure on|DUE TO NODE FAILURE' "$said" >>"$work/told-to-end"
+  fi
 } 2>/dev/null
 trap 'terminated=--terminated; note_termination' TERM
 # Before the time limit, to this script alone: the ranks save and stop at the next step boundary. Their srun passes the

@@ -185,3 +185,10 @@ TEST_F(JobBody, TheLookHasTimeForAnImageAndSaysWhatItWaitedFor) {
 
 }  // namespace
 }  // namespace octet::test
+TEST_F(JobBody, NotesThatANodeFailed) {
+  write_bytes(fake / "shown", "   JobState=COMPLETING Reason=None Restarts=1\n");
+  write_bytes(fake / "said", "step: 7\nsrun: error: Node failure on v4\nsrun: got SIGCONT\n");
+  body("echo now >$work/told-to-end; note_why");
+  EXPECT_EQ(read("told-to-end"), "now\n" + read("shown") + "srun: error: Node failure on v4\n");
+}
+
