@@ -127,6 +127,69 @@ TEST_F(JobBody, NoNodeIsLeftOutWithoutWhichTooFewAreLeft) {
   }
 }
 
+/// Slurm's SIGTERM goes to all processes of the script's step.
+TEST_F(JobBody, AQuestionThatWasToldToEndIsAskedAgain) {
+  const CommandResult r = body(
+      "need_directory() { :; }; end_for() { echo \"end: $1\"; exit 70; }\n"
+      "facts() { [[ ! -e $FAKE/once ]] || { echo action=wait; return; }; touch \"$FAKE/once\"; kill -TERM $$; return "
+      "143; }\n"
+      "ask after; echo \"$action $knew\"");
+  EXPECT_EQ(r.out, "wait --terminated\n") << r.err;
+}
+
+/// In pyxis' containers that is in vain: Slurm starts no step of a job that it ends. The requeue of a job that is
+/// preempted is asked for meanwhile; Slurm may kill what is left when the script has ended.
+TEST_F(JobBody, EndsWhenItHasAskedToComeBack) {
+  write_bytes(fake / "shown", "   JobState=COMPLETING Reason=None\n   PreemptTime=2026-11-28T18:03:20\n");
+  for (const auto& [options, says] : {std::pair{"x", "Slurm ends the job, and starts no step"},
+                                      {"", "stop: octet job after failed with code 1; the job's log says why"}}) {
+    write_bytes(fake / "calls", "");
+    std::filesystem::remove(fake / "noted");
+    const CommandResult r = body(fmt::format(
+        "need_directory() {{ :; }}; container_options=({}); trap 'cp \"$FAKE/calls\" \"$FAKE/at-end\"' EXIT\n"
+        "facts() {{ [[ -n $terminated ]] || kill -TERM $$; return 1; }}; octet=true; ask after",
+        options));
+    EXPECT_EQ(r.exit_code, 70) << r.all();
+    expect_in(says, r.out);
+    expect_in("scontrol requeue 7\n", read("at-end"));
+  }
+}
+
+TEST_F(JobBody, AnEmptyAnswerIsNone) {
+  const CommandResult r = body(
+      "need_directory() { :; }; end_for() { echo \"end: $1\"; exit 70; }; facts() { :; }; action=launch; ask after");
+  EXPECT_EQ(r.out, "end: octet job after failed with code 1; the job's log says why\n") << r.err;
+}
+
+TEST_F(JobBody, AJobThatWasCancelledSinceTheDecisionIsNotPutBack) {
+  // A second signal ends the pause.
+  const CommandResult r = carried_out("action=requeue knew='' terminated=--terminated; pause() { return 143; }");
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  EXPECT_EQ(lines_with("requeue", read("calls")), 0) << read("calls");
+}
+
+TEST_F(JobBody, SaysWhereAPreemptedJobCannotComeBack) {
+  for (const auto& [refusal, waits, says] : {std::tuple{"", "", 0},
+                                             {"Requested operation is presently disabled\n", "", 1},
+                                             {"Requested operation is presently disabled\n", "8 Dependency\n", 0}}) {
+    write_bytes(fake / "refuses", refusal);
+    write_bytes(fake / "queue", waits);
+    const CommandResult r = carried_out("action=wait");
+    EXPECT_EQ(r.exit_code, 0) << r.all();
+    EXPECT_EQ(lines_with("job refused --run-dir " + fake.path() + " --job 7 --what requeue after: why", r.out), says)
+        << r.all();
+  }
+}
+
+/// Others may write into the run directory: a pipe without a writer would be read for ever.
+TEST_F(JobBody, TakesAPipeForNoNote) {
+  const CommandResult r = run_command(
+      fmt::format("cd {} && mkdir -p run/job/7 && mkfifo run/job/7/told-to-end && run_dir=$PWD/run SLURM_JOB_ID=7 "
+                  "timeout 20 bash -c 'source {}1-begin.sh; echo \"begun:$told\"'",
+                  fake.path(), parts));
+  EXPECT_EQ(r.out, "begun:\n") << r.all();
+}
+
 TEST_F(JobBody, IsBackInTheQueueWhereSlurmCallsItPending) {
   for (const auto& [refusal, back] : {std::pair{"", "yes\n"},
                                       {"Job is pending execution for the job specified\n", "yes\n"},
@@ -153,6 +216,13 @@ TEST_F(JobBody, AsksToComeBackWhereSlurmEndsItAtALimitOrForAnotherJob) {
     EXPECT_EQ(lines_with("scontrol requeue 7", read("calls")), c.asks ? 1 : 0) << c.reason << c.preempted << c.queue;
     EXPECT_EQ(read("told-to-end"), "now\n" + read("shown"));
   }
+}
+
+TEST_F(JobBody, NotesThatANodeFailed) {
+  write_bytes(fake / "shown", "   JobState=COMPLETING Reason=None Restarts=1\n");
+  write_bytes(fake / "said", "step: 7\nsrun: error: Node failure on v4\nsrun: got SIGCONT\n");
+  body("echo now >$work/told-to-end; note_why");
+  EXPECT_EQ(read("told-to-end"), "now\n" + read("shown") + "srun: error: Node failure on v4\n");
 }
 
 /// In pyxis' containers octet is a step, whose TaskProlog prints first.
@@ -185,10 +255,3 @@ TEST_F(JobBody, TheLookHasTimeForAnImageAndSaysWhatItWaitedFor) {
 
 }  // namespace
 }  // namespace octet::test
-TEST_F(JobBody, NotesThatANodeFailed) {
-  write_bytes(fake / "shown", "   JobState=COMPLETING Reason=None Restarts=1\n");
-  write_bytes(fake / "said", "step: 7\nsrun: error: Node failure on v4\nsrun: got SIGCONT\n");
-  body("echo now >$work/told-to-end; note_why");
-  EXPECT_EQ(read("told-to-end"), "now\n" + read("shown") + "srun: error: Node failure on v4\n");
-}
-
