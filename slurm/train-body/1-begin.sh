@@ -19,6 +19,7 @@ slurm() { timeout --kill-after="$slurm_seconds" "$slurm_seconds" "$@"; }
 end_for() {
   say "stop: $1"
   "$octet" job refused --run-dir "$run_dir" --job "$SLURM_JOB_ID" --reason "$1"
+  [[ -z ${terminated:-} ]] || wait_for_note
   exit 70
 }
 
@@ -26,7 +27,7 @@ end_for() {
 # copied from one. What rm leaves (an NFS server's .nfs files) is of this job's start before. Others may make room
 # meanwhile. Why that start was ended is kept: `octet job` ends its launch by it.
 told=''
-[[ -L $run_dir/job || -L $work || -L $work/told-to-end ]] || told=$(head -c 65536 "$work/told-to-end" 2>/dev/null)
+[[ -L $run_dir/job || -L $work || -L $work/told-to-end || ! -f $work/told-to-end ]] || told=$(head -c 65536 "$work/told-to-end" 2>/dev/null)
 for ((n = 0; n < 5; n++)); do
   [[ -d $run_dir ]] || break
   ((n == 0)) || sleep "$poll_seconds"

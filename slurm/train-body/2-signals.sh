@@ -8,15 +8,25 @@ terminated='' time_over='' ranks='' reminder=''
 note_termination() {
   { TZ=UTC0 printf '%(%FT%TZ)T %s\n' -1 "${SLURM_RESTART_COUNT:-0}" >"$work/told-to-end"; } 2>/dev/null
   # In a shell of its own, so that $! stays what the script has just begun.
-  (note_why &)
+  ({ note_why; : >"$work/noted"; } 2>/dev/null &)
 }
 note_why() {
   local shown
   shown=$(slurm scontrol show job "$SLURM_JOB_ID" 2>/dev/null)
   echo "$shown" >>"$work/told-to-end"
-  [[ $shown =~ PreemptTime=[0-9] ]] || { [[ $shown == *" Reason=TimeLimit "* && -z $(successors) ]]; } || return 0
-  slurm scontrol requeue "$SLURM_JOB_ID"
+  if [[ $shown =~ PreemptTime=[0-9] ]] || { [[ $shown == *" Reason=TimeLimit "* && -z $(successors) ]]; }; then
+    slurm scontrol requeue "$SLURM_JOB_ID"
+  else
+    # A job whose node failed looks like one that an administrator requeued; srun tells of the node at about this time.
+    sleep 1
+    grep -E 'Node failure on|DUE TO NODE FAILURE' "$said" >>"$work/told-to-end"
+  fi
 } 2>/dev/null
+# Slurm may kill what is left of the script's step once the script has ended. Where the disk is full nothing is noted.
+wait_for_note() {
+  local n
+  for ((n = 0; n < 60; n++)); do [[ ! -e $work/noted ]] || return 0; sleep 1; done
+}
 trap 'terminated=--terminated; note_termination' TERM
 # Before the time limit, to this script alone: the ranks save and stop at the next step boundary. Their srun passes the
 # signal on to them without asking Slurm's controller. They are told more than once: a step that is about to start does

@@ -52,8 +52,40 @@ nodes_of() {
 # Jobs that wait, of this one's name, each with why; fails where Slurm does not say.
 waiting() { slurm squeue --noheader --user="$(id -un)" --name="$SLURM_JOB_NAME" --states=PENDING --format='%A %r' 2>/dev/null; }
 
-# Those that wait for this one to go on with the run: not those that are held until a person releases them.
-successors() { waiting | grep -viE 'held|JobHold' | cut -d ' ' -f 1 | grep -vx "$SLURM_JOB_ID" || true; }
+# Those that wait for this one to go on with the run. Not one that is held until a person does something, nor one that
+# was submitted after such a one: singleton lets a job wait for earlier ones of its name that wait themselves.
+held='held|JobHold|BadConstraints'
+successors() { waiting | grep -v "^$SLURM_JOB_ID " | sort -n | sed -E "/$held/IQ" | cut -d ' ' -f 1 || true; }
+
+# Whether one is held: a job that is submitted now would wait for it.
+is_one_held() { waiting | grep -v "^$SLURM_JOB_ID " | grep -iE "$held" >/dev/null; }
+
+# The nodes of which Slurm may give a job some: those of its reservation, or of its partitions, of which it knows only the
+# present one of a job that runs. Fails where it does not say.
+possible_nodes() {
+  local asked partitions reservation name shown='' list
+  asked=$(slurm squeue --noheader --jobs="$1" --format='%P %v' 2>/dev/null) && [[ -n $asked ]] || return 1
+  partitions=${asked%% *} reservation=${asked#* }
+  if [[ $reservation == [a-zA-Z0-9]* ]]; then
+    shown=$(slurm scontrol show reservation "$reservation" 2>/dev/null) && [[ $shown != *FLEX* ]] || return 1
+  else
+    [[ $1 != "$SLURM_JOB_ID" ]] || partitions+=,$(sed -n 's/^#SBATCH --partition=//p' "$run_dir/job.sh")
+    for name in ${partitions//,/ }; do
+      shown+=$'\n'$(slurm scontrol show partition "$name" 2>/dev/null) || return 1
+    done
+  fi
+  grep -oE '(^| )Nodes=[^ ]+' <<<"$shown" | cut -d = -f 2 | while read -r list; do nodes_of "$list"; done | sort -u
+}
+
+# has_enough_without JOB NODES: Slurm takes any list of nodes to avoid, and a job that has too few others would wait for
+# ever. What a job asks of its nodes besides is not looked at.
+has_enough_without() {
+  local all count=$((nodes + spares))
+  all=$(possible_nodes "$1") && [[ -n $all ]] || return 0
+  [[ $1 == "$SLURM_JOB_ID" ]] || count=$(slurm squeue --noheader --jobs="$1" --format=%D 2>/dev/null)
+  [[ $count =~ ^[0-9]+$ ]] || return 0
+  (($(grep -cvxFf <(nodes_of "$2") <<<"$all") >= count))
+}
 
 # The nodes that a job is to avoid: those in `exclude`, beside those that it avoids already.
 avoided_by() {
@@ -63,14 +95,18 @@ avoided_by() {
   echo "$exclude${avoids:+,$avoids}"
 }
 
-# Fails where none waits, or one is refused.
+# Fails where none waits that has nodes enough without those, or one is refused.
 tell_successors() {
-  local id ids avoids
+  local id ids avoids told=''
   ids=$(successors) && [[ -n $ids ]] || return 1
   for id in $ids; do
-    avoids=$(avoided_by "$id") && insist scontrol update JobId="$id" ExcNodeList="$avoids" || return 1
+    avoids=$(avoided_by "$id") || return 1
+    has_enough_without "$id" "$avoids" || continue
+    insist scontrol update JobId="$id" ExcNodeList="$avoids" || return 1
+    told+=${told:+, }$id
   done
-  say "the jobs that wait go on, and avoid $exclude: ${ids//$'\n'/, }"
+  [[ -n $told ]] || return 1
+  say "the jobs that wait go on, and avoid $exclude: $told"
 }
 
 # Has Slurm put this job back into the queue. One that is there already, it calls pending.
@@ -81,7 +117,8 @@ come_back() { insist scontrol requeue "$SLURM_JOB_ID" || grep -qi 'pending execu
 come_back_without() (
   avoids=$(avoided_by "$SLURM_JOB_ID") || exit 1
   trap '' TERM # which timeout does not hand on to its command
-  slurm() { timeout --kill-after="$slurm_seconds" "$slurm_seconds" env --ignore-signal=TERM "$@"; }
+  # shellcheck disable=SC2016  # for the other shell
+  slurm() { timeout --kill-after="$slurm_seconds" "$slurm_seconds" bash -c 'trap "" TERM; exec "$@"' slurm "$@"; }
   come_back || exit 1
   insist scontrol update JobId="$SLURM_JOB_ID" ExcNodeList="$avoids" && say "goes on as this job, without $exclude"
   exit 0

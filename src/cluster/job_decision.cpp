@@ -78,7 +78,7 @@ JobDecision after_launch(const JobFacts& f) {
 JobDecision decide(const JobFacts& f) {
   if (f.last.state == "finished") return {JobAction::finish, "all steps done"};
   if (f.preempted) return {JobAction::wait, "preempted; the job is put back into the queue"};
-  if (f.terminated && f.node_failed) return {JobAction::wait, "a node of the job failed; Slurm requeues the job"};
+  if (f.terminated && f.node_failed) return {JobAction::requeue, "a node of the job failed"};
   if (f.terminated && ended_at_limit(f.seconds_left)) return at_time_limit(f, "the time limit was reached");
   if (f.terminated && f.timed_out) {
     return at_time_limit(f, "Slurm ended the job at a limit of its time, account or reservation");

@@ -31,7 +31,7 @@ struct JobFacts {
   bool terminated = false;    ///< the batch shell itself was told to end (scancel)
   bool preempted = false;     ///< Slurm's PreemptTime has come
   bool timed_out = false;     ///< Slurm ends the job at a limit: its time's, its account's or its reservation's
-  bool node_failed = false;   ///< Slurm ends the job since a node of it failed
+  bool node_failed = false;   ///< Slurm ends the job since a node of it failed, by its own words or by srun's
   bool requeued = false;      ///< Slurm has already put the job back into the queue, and ends what is left of it
   bool slurm_answers = true;  ///< false: what Slurm could have said of the job is not known
   bool time_is_over = false;  ///< the batch shell has got the signal before the time limit
@@ -71,9 +71,10 @@ struct JobDecision {
 
 /// What a job does next. A pure function: the job script carries it out and decides nothing. The rules, first match:
 ///  1. finished: finish.
-///  2. It is preempted, or told to end since a node of it failed or since it is back in the queue: wait, since Slurm
-///     starts it again. Told to end, itself or its ranks, while Slurm does not say why: look again, since it may be
-///     either. Told to end at a limit: as 5. Told to end before: it was cancelled, stop, whatever else is true.
+///  2. It is preempted, or told to end since it is back in the queue: wait, since Slurm starts it again. Told to end
+///     since a node of it failed: requeue, and it counts as a launch that failed, for the run may be what took the node
+///     down. Told to end, itself or its ranks, while Slurm does not say why: look again, since it may be either. Told
+///     to end at a limit: as 5. Told to end before: it was cancelled, stop, whatever else is true.
 ///  3. A usage error (64), something not finite (77), a stop file, SIGINT: stop; another start would end the same way,
 ///     or was not asked for. So does SIGTERM from whomever.
 ///  4. More launches without a new checkpoint than are allowed: stop (crash loop).

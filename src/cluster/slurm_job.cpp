@@ -83,6 +83,11 @@ constexpr std::array<std::string_view, 15> without_processes{
 
 }  // namespace
 
+bool tells_of_failed_node(std::string_view said) {
+  return said.find("srun: error: Node failure on ") != std::string_view::npos ||
+         said.find(" DUE TO NODE FAILURE") != std::string_view::npos;
+}
+
 bool ended_at_limit(double seconds_left) {
   constexpr double slack = 5;
   return seconds_left < slack;

@@ -28,6 +28,10 @@ struct SlurmJob {
 /// is not there, as in an empty text of a controller that did not answer, keeps its default.
 SlurmJob parse_slurm_job(std::string_view text);
 
+/// Whether srun, or a step's daemon, said that Slurm ended a step since a node failed. `scontrol show job` does not: it
+/// shows a job that is back in the queue, as after a preemption without grace or an administrator's requeue.
+bool tells_of_failed_node(std::string_view said);
+
 /// Whether a job that was told to end with so many seconds left had reached its time limit: Slurm's view of the time
 /// may be a few seconds off.
 bool ended_at_limit(double seconds_left);

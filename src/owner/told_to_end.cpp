@@ -21,7 +21,7 @@ std::string note_of(const std::string& run_dir, const std::string& job) {
 /// Without the time.
 ToldToEnd what_befell(const SlurmJob& job, int restart) {
   if (!job.known) return {.text = "was told to end (Slurm did not say why)"};
-  if (job.node_failed) return {.text = "lost a node, and was ended by Slurm", .comes_back = true};
+  if (job.node_failed) return {.text = "lost a node, and was ended by Slurm", .node_failed = true};
   if (job.preempted) return {.text = "was preempted", .comes_back = true};
   if (job.restarts > restart) return {.text = "was put back into the queue", .comes_back = true};
   if (ended_at_limit(job.seconds_left)) return {.text = "reached its time limit", .at_limit = true};
@@ -39,7 +39,9 @@ std::optional<ToldToEnd> told_to_end(const std::string& run_dir, const std::stri
   std::string time;
   int restart = 0;
   words >> time >> restart;
-  ToldToEnd told = what_befell(parse_slurm_job(*note), restart);
+  SlurmJob shown = parse_slurm_job(*note);
+  shown.node_failed = shown.node_failed || (shown.restarts > restart && tells_of_failed_node(*note));
+  ToldToEnd told = what_befell(shown, restart);
   const std::string when = time.empty() ? "" : " at " + readable(time);  // empty: of a full disk
   told.text = fmt::format("job {} {}{}", job, told.text, when);
   return told;

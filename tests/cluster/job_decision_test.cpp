@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(
                    f.terminated = true;
                    f.node_failed = true;
                  }),
-            JobAction::wait, "a node of the job failed"},
+            JobAction::requeue, "a node of the job failed"},
         Row{"requeued_by_slurm",
             with(after(lost),
                  [](auto& f) {
@@ -250,6 +250,14 @@ TEST(SlurmJob, WhetherProcessesOfItAreLeft) {
   EXPECT_FALSE(parse_slurm_job("").known);
   EXPECT_FALSE(parse_slurm_job("").over);
   EXPECT_EQ(parse_slurm_job("   JobState=RUNNING Reason=None\n   Requeue=1 Restarts=3 BatchFlag=2\n").restarts, 3);
+}
+
+TEST(SlurmJob, AFailedNodeInTheWordsOfAStep) {
+  EXPECT_TRUE(tells_of_failed_node("step: 7\nsrun: error: Node failure on v4\n"));
+  EXPECT_TRUE(
+      tells_of_failed_node("error: *** STEP 2.0 ON v3 CANCELLED AT 2026-11-30T02:18:13 DUE TO NODE FAILURE, SEE"));
+  EXPECT_FALSE(
+      tells_of_failed_node("error: *** STEP 3.0 ON v5 CANCELLED AT 2026-11-30T02:17:46 DUE TO JOB REQUEUE ***"));
 }
 
 TEST(SlurmJob, AFailedNodeAndACancellation) {

@@ -25,6 +25,10 @@ TEST_F(Submit, SaysHowAJobThatIsHeldGoesOn) {
     const std::string out = submit("status " + directory).out;
     EXPECT_EQ(lines_with("`scontrol release 101` (docs/problems.md, \"A job is held\")", out), held ? 1 : 0) << out;
   }
+  write_bytes(fake / "queue", fmt::format("101|PENDING, 0:00 of 30:00, 2 nodes (BadConstraints)|{}|{}/job.sh\n",
+                                          name_of("101"), file("")));
+  expect_in("(BadConstraints): `scontrol update JobId=101 ExcNodeList=` (docs/problems.md, \"A job is held\")",
+            submit("status " + directory).out);
 }
 
 /// sbatch --test-only looks at no node that is down or drained; the queue waits for it.

@@ -100,6 +100,7 @@ def dead_node_requeues(folder, name, which, *options):
     run.expect_finished()
     hosts = output_of("scontrol", "show", "hostnames", run.launches()[-1]["hosts"]).split()
     expect(node not in hosts, f"{run.launches()}")
+    expect(run.actions()[0] in ("requeue", "restart"), f"it counts as a launch that failed: {run.launches()}")
     expect("cancelled" not in run.log() + json.dumps(run.launches()), f"nobody cancelled it:\n{run.log()}")
 
 

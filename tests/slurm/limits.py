@@ -26,6 +26,11 @@ def a_time_limit_is_met_with_a_checkpoint_and_a_requeue(folder):
     same_bits(run.losses(), whole.losses()[:steps], "requeued and uninterrupted")
 
 
+def wait_until_it_is_back(job):
+    """In the queue, or running again, since it waits there for seconds only. A requeue undoes what cancels it before."""
+    until("Slurm has put it back", lambda: "Restarts=0" not in output_of("scontrol", "show", "job", job), 60)
+
+
 @scenario
 def a_job_that_slurm_ends_at_its_limit_comes_back(folder):
     """As one does whose ranks did not end in time after the signal, which nobody gets here."""
@@ -33,7 +38,7 @@ def a_job_that_slurm_ends_at_its_limit_comes_back(folder):
     run.submit_changed(2, {r"^#SBATCH --signal=.*$": "#SBATCH --comment=none", r"^#SBATCH --time=.*$": "#SBATCH --time=1"})
     (job,) = run.jobs
     until("an end at the limit", lambda: run.actions()[:1] == ["requeue"], 150)
-    until("Slurm has put it back", lambda: run.state_of(job) == "PENDING", 60)
+    wait_until_it_is_back(job)
     output_of("scancel", job)
     run.wait_for_end()
     expect("Slurm refused" not in run.log(), run.log())
@@ -47,7 +52,7 @@ def the_lead_is_that_of_the_last_checkpoint(folder):
     run.submit_changed(2, {r"^#SBATCH --time=.*$": "#SBATCH --time=10", r"^min_lead_seconds=.*$": "min_lead_seconds=590"})
     until("a requeue", lambda: "requeue" in run.actions(), 60)
     expect(run.launches()[0]["reason"] == "SIGUSR1", f"{run.launches()}")
-    until("Slurm has put it back", lambda: run.state_of(run.jobs[0]) == "PENDING", 60)  # a requeue undoes what cancels it before
+    wait_until_it_is_back(run.jobs[0])
     output_of("scancel", *run.jobs)
     run.wait_for_end()
 

@@ -114,16 +114,14 @@ def a_successor_that_slurm_refuses_ends_the_job(folder):
 
 
 @scenario
-def a_sick_node_is_left_out_where_a_job_may_submit_none(folder):
-    run = Run(folder, "no-sbatch", 40)
-    sbatch = folder / "bin/sbatch"
-    sbatch.parent.mkdir()
-    sbatch.write_text(f'#!/bin/bash\n[[ -n ${{SLURM_JOB_ID:-}} ]] || exec {shutil.which("sbatch")} "$@"\n'
-                      'echo "sbatch: error: Batch job submission failed: Access/permission denied" >&2; exit 1\n')
-    sbatch.chmod(0o755)
-    run.submit_changed(2, finds_a_sick_node(folder), PATH=f"{sbatch.parent}:{os.environ['PATH']}")
+def a_sick_node_is_left_out_beside_a_held_job(folder):
+    """For which a new job would wait, as it is submitted later. So it is where a job may submit none."""
+    run = Run(folder, "held", 40)
+    run.submit_changed(2, finds_a_sick_node(folder))
+    held = output_of("sbatch", "--parsable", "--hold", run.dir / "job.sh").strip()
     run.wait_for_end()
     run.expect_finished()
+    expect(run.state_of(held) == "CANCELLED", "it has nothing left to do")
     expect(run.actions() == ["exclude", "finish"], f"{run.launches()}\n{run.log()}")
     expect({launch["job"] for launch in run.launches()} == set(run.jobs), f"a requeue keeps the job's id: {run.launches()}")
     hosts = output_of("scontrol", "show", "hostnames", run.launches()[-1]["hosts"]).split()

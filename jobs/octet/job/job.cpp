@@ -81,10 +81,10 @@ LaunchRecord* lost_launch(LaunchLog& log, const std::string& job) {
 }
 
 /// What such a launch ended with. One that Slurm ended for its own reasons says nothing of the run (fruitless); a limit
-/// counts, since the next start may reach it too.
+/// counts, since the next start may reach it too, and so does a node that failed, which the run may have taken down.
 JobAction after_lost_launch(const std::optional<ToldToEnd>& told) {
   if (!told) return JobAction::requeue;  // killed with its node, and here again
-  if (told->at_limit) return JobAction::requeue;
+  if (told->at_limit || told->node_failed) return JobAction::requeue;
   return told->comes_back ? JobAction::wait : JobAction::stop;
 }
 
@@ -194,6 +194,10 @@ int after(const po::variables_map& values) {
   // Slurm does not say it any more once the job is back in the queue.
   const auto told = told_to_end(run, job);
   facts.timed_out = facts.timed_out || (told && told->at_limit);
+  // With spares the job outlives its nodes: only one that is back in the queue was ended for it.
+  if (facts.requeued && tells_of_failed_node(read_text_file(values["said"].as<std::string>()).value_or(""))) {
+    facts.node_failed = true;
+  }
   facts.last = record->launch;
   facts.checkpoint = record->checkpoint_after;
   facts.fruitless = log.fruitless();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "src/base/error.h"
 #include "src/base/hosts.h"
@@ -12,6 +13,19 @@ namespace {
 
 bool has_new_checkpoint(const LaunchRecord& r) {
   return !r.ended.empty() && r.checkpoint_after != r.launch.checkpoint;
+}
+
+/// The count of launches without a checkpoint begins after such a one.
+bool begins_anew(const LaunchRecord& r) {
+  return !r.ended.empty() && (r.action == "stop" || r.action == "finish" || has_new_checkpoint(r));
+}
+
+/// Adds the hosts that a record excludes; whether one of them was not there.
+bool excludes_more(std::set<std::string>& hosts, const LaunchRecord& r) {
+  if (r.action != name_of(JobAction::exclude)) return false;
+  const std::size_t before = hosts.size();
+  for (const std::string& host : expand_hosts(r.hosts)) hosts.insert(host);
+  return hosts.size() != before;
 }
 
 }  // namespace
@@ -31,11 +45,11 @@ LaunchRecord* LaunchLog::running_elsewhere(const std::string& job) {
 }
 
 int LaunchLog::fruitless() const {
+  const auto last = std::ranges::find_if(records_.rbegin(), records_.rend(), begins_anew);
+  std::set<std::string> excluded;
   int count = 0;
-  for (auto r = records_.rbegin(); r != records_.rend(); ++r) {
-    if (r->ended.empty()) continue;
-    const bool on_purpose = r->action == "stop" || r->action == "finish" || r->action == "wait";
-    if (on_purpose || has_new_checkpoint(*r)) break;
+  for (auto r = last.base(); r != records_.end(); ++r) {
+    if (r->ended.empty() || r->action == name_of(JobAction::wait) || excludes_more(excluded, *r)) continue;
     ++count;
   }
   return count;

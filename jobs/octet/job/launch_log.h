@@ -21,8 +21,10 @@ class LaunchLog {
   /// The last launch, where it is another job's and has not ended.
   LaunchRecord* running_elsewhere(const std::string& job);
   void add(LaunchRecord record) { records_.push_back(std::move(record)); }
-  /// Launches in a row, up to the last that has ended, that left no new checkpoint. What a user, Slurm or the run
-  /// itself ended on purpose begins the count anew.
+  /// Launches in a row, up to the last that has ended, that left no new checkpoint. What a user or the run itself ended
+  /// on purpose begins the count anew. What Slurm ended for another job, or since somebody put the job back into the
+  /// queue, says nothing of the run and is passed over. So is a look at the nodes that found a sick one that was not
+  /// excluded yet, of which there are no more than nodes.
   int fruitless() const;
   /// Hosts for which launches of this job ended (exit code 76, src/base/hosts.h) since it got its nodes. A check of the
   /// node may find nothing wrong with them. When the job comes back from the queue they may be mended.

@@ -57,7 +57,9 @@ void print_silent_jobs(const SubmittedRun& run, const std::vector<QueuedJob>& qu
 std::string way_out(const QueuedJob& job) {
   const auto says = [&](const char* what) { return job.text.find(what) != std::string::npos; };
   const bool is_held = says("Held") || says(" held)") || says("JobHold");
-  return is_held ? fmt::format(": `scontrol release {}` (docs/problems.md, \"A job is held\")", job.id) : "";
+  if (is_held) return fmt::format(": `scontrol release {}` (docs/problems.md, \"A job is held\")", job.id);
+  if (!says("BadConstraints")) return "";
+  return fmt::format(": `scontrol update JobId={} ExcNodeList=` (docs/problems.md, \"A job is held\")", job.id);
 }
 
 /// Not every cluster keeps accounts: its refusal is no error here.
