@@ -35,8 +35,8 @@ struct BlockWeightSpec {
 
   bool is_row_parallel() const { return cut_dim == 1; }
 };
-/// All of them, by their positions. Whatever goes through the weights of a block goes through these;
-/// ModelConfig::parameters() alone counts them by a formula, to which tests hold this list.
+/// All of them, by their positions. Others list them by hand in three places only: the formula of
+/// ModelConfig::parameters(), to which tests hold this list, the groups of exchange_table.cpp, and names for others.
 std::array<BlockWeightSpec, weights_of_block> block_weights(const ModelConfig& model);
 /// That of a linear.
 BlockWeightSpec block_weight(const ModelConfig& model, BlockLinear linear);

@@ -74,7 +74,10 @@ std::vector<StepMetrics> read_discarded_metrics(const std::string& path) {
   std::vector<StepMetrics> metrics;
   each_line(path, [&](std::string_view line, std::int64_t) {
     try {
-      metrics.push_back(step_metrics_of(line, path));
+      StepMetrics read = step_metrics_of(line, path);
+      std::string().swap(read.time);
+      std::vector<double>().swap(read.passes);
+      metrics.push_back(std::move(read));
     } catch (const Error&) {  // the rest of a line whose writer was killed
     }
   });

@@ -79,7 +79,6 @@ Finding check_link_layer(const Examination& e, const Hcas& cards) {
 }
 
 /// What is wrong where all links are up to the profile's rate and enough of them are above it; nothing otherwise.
-/// Error counters are read twice, a second apart.
 Findings check_profile_rate(const Examination& e, const Hcas& cards) {
   const auto said = e.profile->nics.gbps;
   std::set<std::string> faster;
@@ -151,6 +150,7 @@ Finding check_errors(const Hcas& before, const Hcas& after) {
 
 }  // namespace
 
+/// Error counters are read twice, a second apart.
 Findings check_hcas(const Examination& e) {
   const Hcas all = read_hcas(e.machine);
   if (all.empty()) {
