@@ -24,7 +24,7 @@ def fuzzed(*paths):
 
 class Changed(unittest.TestCase):
     def test_what_all_stands_on_is_in_every_program(self):
-        for path in ("src/base/error.h", "cmake/compiler.cmake", "tests/support/mpi_main.cpp"):
+        for path in ("src/base/error.h", "cmake/compiler.cmake", "cmake/options.cmake", "tests/support/mpi_main.cpp"):
             self.assertEqual(programs(path), set(TESTS), path)
 
     def test_a_room_is_in_the_programs_that_link_it(self):
@@ -57,7 +57,7 @@ class Changed(unittest.TestCase):
 
     def test_device_code_is_what_sources_for_gpus_include(self):
         self.assertLessEqual({"kernels/cuda/layers/rope.cu", "kernels/cuda/host/cluster.h", "kernels/rope.h", "src/base/float8.h",
-                              "cmake/cuda.cmake", "jobs/install-cuda.sh"}, changed.device_code())
+                              "cmake/cuda.cmake", "cmake/options.cmake", "jobs/install-cuda.sh"}, changed.device_code())
         self.assertFalse({"kernels/cuda/host/cluster.cpp", "kernels/cuda/gemm/gemm_plans.h", "tests/gpu/rope_test.cpp"}
                          & changed.device_code())
 

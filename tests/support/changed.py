@@ -26,8 +26,8 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), 
 CMAKE = re.compile(r"^ *octet_(room|test)\((\w+)([^)]*)\)", re.M)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 # How every program is compiled, and what it is tested with.
-BUILD = ("cmake/compiler.cmake", "cmake/rooms.cmake", "CMakePresets.json", "tests/support/mpi_main.cpp",
-         "tests/support/lsan.supp", "tests/golden/")
+BUILD = ("cmake/compiler.cmake", "cmake/options.cmake", "cmake/rooms.cmake", "CMakePresets.json",
+         "tests/support/mpi_main.cpp", "tests/support/lsan.supp", "tests/golden/")
 NO_PART = re.compile(r"\.md$|^tests/support/\w+\.(py|sh)$")  # pages, and the scripts of tests/run.sh
 HOURS = 0  # of --hours
 CODE = (".h", ".cpp", ".cu", ".cuh", ".inc")
@@ -145,7 +145,7 @@ def is_fuzzed(room, changed):
 @functools.cache
 def device_code():
     sources = [source for source in git("ls-files", "*.cu") if source.startswith("kernels/")]
-    return closure(sources) | {"cmake/compiler.cmake", "cmake/cuda.cmake", "jobs/install-cuda.sh"}
+    return closure(sources) | {"cmake/compiler.cmake", "cmake/cuda.cmake", "cmake/options.cmake", "jobs/install-cuda.sh"}
 
 
 def print_lines(lines):
