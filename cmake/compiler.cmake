@@ -70,18 +70,3 @@ if(OCTET_SANITIZE)
     target_compile_definitions(octet-flags INTERFACE $<$<CXX_COMPILER_ID:Clang>:__SANITIZE_ADDRESS__=1>)
   endif()
 endif()
-
-# Paths relative to the build: presets and clones share what they compile alike. What it says of time is of no account
-# here; without that ccache keeps nothing that starts from a precompiled header. It takes a compiler's kind from its name:
-# behind /usr/lib/ccache/c++ it would not know gcc, and find each build's precompiled header another one.
-find_program(CCACHE ccache)
-if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros)
-  if(NOT CMAKE_CUDA_COMPILER_LAUNCHER AND NOT DEFINED ENV{CMAKE_CUDA_COMPILER_LAUNCHER})
-    set(CMAKE_CUDA_COMPILER_LAUNCHER ${launcher} ${CCACHE})
-  endif()
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    list(APPEND launcher CCACHE_COMPILERTYPE=gcc)
-  endif()
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher} ${CCACHE})
-endif()

@@ -198,6 +198,7 @@ check 'parity runs' 60 tests/checks/parity_test.sh
 check 'packages' 60 tests/checks/install_test.sh
 check 'options' 60 tests/checks/options_test.sh
 check 'libraries' 60 tests/checks/library_test.sh
+check 'ccache' 120 tests/checks/ccache_test.sh
 check 'oneDNN' 60 tests/checks/onednn_test.sh
 check 'rooms' 60 tests/checks/rooms.py
 check 'rooms self-test' 60 tests/checks/rooms_test.py
