@@ -16,6 +16,7 @@ option(OCTET_WERROR "Treat warnings as errors (on in CI)" OFF)
 option(OCTET_TESTS "Build the tests" ON)
 set(OCTET_UNITY 0 CACHE STRING "Sources of a target that are compiled as one: less to compile from nothing, more after a change (0: each by itself)")
 set(OCTET_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined")
+option(OCTET_FUZZ "Programs of readers under libFuzzer, with clang (the preset fuzz)" OFF)
 set(OCTET_CPU_ARCH "auto" CACHE STRING
     "-march of the whole program: x86-64-v3, x86-64-v4, native, none; auto picks one of them for this machine")
 set(OCTET_CUDA "OFF" CACHE STRING "CUDA backend: ON, OFF")
