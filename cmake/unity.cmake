@@ -67,8 +67,8 @@ endfunction()
 # octet_precompiled_header(OUT OPTIONS): the target that has the header for targets with these options: that of rooms and
 # programs, of octet_plain or of octet_light. A compiler takes a header only with the options with which it was made: newer
 # gcc at its own level of optimisation (gcc 12 for -O1 as for -O3), clang with or without optimisation, and with the
-# counters of libFuzzer where there are any. In another folder ccache has what clang makes of it for nobody, since its
-# header knows where it is.
+# counters of libFuzzer where there are any. With clang's, which knows the path of its folder, ccache finds nothing of a
+# build in another folder.
 function(octet_precompiled_header out options)
   set(owner octet-often-included)
   if(options MATCHES "-O0")

@@ -144,7 +144,7 @@ version_14() {
 
 # configured PRESET: for the checks that need compile_commands.json and no more; of sources that are compiled alone.
 configured() {
-  cmake --preset "$1" -DOCTET_UNITY=0 -DOCTET_WERROR=ON -DOCTET_TESTS=ON >"$(log_of "configure-$1")" 2>&1 </dev/null || true
+  cmake --preset "$1" -B "$bins/sources-$1" -DOCTET_UNITY=0 -DOCTET_WERROR=ON -DOCTET_TESTS=ON >"$(log_of "configure-$1")" 2>&1 </dev/null || true
 }
 
 # The programs come from the folders of tests, not from what was built: one that is missing has failed.
@@ -331,13 +331,13 @@ elif selected 'build cuda'; then
 fi
 
 ! selected 'headers' >/dev/null || configured cpu
-check 'headers' 600 tests/checks/headers.py build/cpu "${all[@]}"
+check 'headers' 600 tests/checks/headers.py "$bins/sources-cpu" "${all[@]}"
 
 if ((!quick)); then
   deep=1
   if tidy=$(version_14 clang-tidy); then
     ! selected 'clang-tidy' >/dev/null || configured clang
-    check 'clang-tidy' 1800 env CLANG_TIDY="$tidy" tests/checks/tidy.sh build/clang "${all[@]}"
+    check 'clang-tidy' 1800 env CLANG_TIDY="$tidy" tests/checks/tidy.sh "$bins/sources-clang" "${all[@]}"
   else
     skip 'clang-tidy' 'no clang-tidy 14'
   fi
