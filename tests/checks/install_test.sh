@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir "$folder"/{bin,jobs}
-cp jobs/install-{packages,cuda,arrow}.sh jobs/quickstart.sh "$folder/jobs"
+cp jobs/install-{packages,cuda,arrow}.sh jobs/pip-tools.sh jobs/quickstart.sh "$folder/jobs"
 mkdir -p "$folder/configs/runs" && cp configs/runs/english-5m.yaml "$folder/configs/runs"
 echo "some text" >"$folder/mine.txt"
 printf '#!/bin/sh\nexec "$@"\n' >"$folder/bin/sudo"
@@ -62,6 +62,12 @@ ask 64 jobs/install-cuda.sh --toolkit --prefix /opt
 lacks install && says "install-cuda.sh: '--toolkit --prefix /opt', expected --toolkit, --find or nothing (see --help)"
 ask 64 jobs/install-arrow.sh --prefix /opt
 lacks install && says "install-arrow.sh: '--prefix /opt', expected nothing (see --help)"
+# What wheels are unpacked with is asked for before one is fetched.
+for word in 'install-cuda.sh --toolkit' install-arrow.sh; do
+  # shellcheck disable=SC2086  # two words
+  ask 1 jobs/$word
+  has ' python3-pip' && says "jobs/${word% *}: needs"
+done
 
 # All that a quickstart takes is asked for before the build, which is when a user without root has to ask for it.
 ask 1 jobs/quickstart.sh

@@ -332,7 +332,7 @@ class InstallTest(ScriptTest):
         """What the command of a tree says on a machine that has no nvcc but this one."""
         for folder in ("tree/jobs", "tree/tests/support", "tree/slurm"):
             os.makedirs(self.path(folder), exist_ok=True)
-        for file in ("tests/run.sh", "tests/support/steps.sh", "slurm/owned.py"):
+        for file in ("jobs/pip-tools.sh", "tests/run.sh", "tests/support/steps.sh", "slurm/owned.py"):
             shutil.copy(os.path.join(ROOT, file), self.path("tree/" + file))
         with open(os.path.join(ROOT, "jobs/install-cuda.sh"), encoding="utf-8") as file:
             text = file.read().replace("/usr/local/cuda", self.path("cuda"))
