@@ -1,6 +1,5 @@
 # Arrow's C++ libraries, by which Parquet is read: what jobs/install-arrow.sh fetched, or an installation that
 # OCTET_ARROW_FOLDER names (with include/ and libarrow.so, libparquet.so in it or in lib/).
-set(OCTET_ARROW "AUTO" CACHE STRING "Read Parquet, by Arrow: ON, OFF, AUTO (where it is found)")
 set(OCTET_ARROW_FOLDER "${PROJECT_SOURCE_DIR}/build/arrow" CACHE PATH "Where Arrow's headers and libraries are")
 
 unset(OCTET_HAS_ARROW)

@@ -1,6 +1,4 @@
 # The CUDA backend: built where OCTET_CUDA says so (the preset cuda does).
-set(OCTET_CUDA "OFF" CACHE STRING "CUDA backend: ON, OFF")
-set(OCTET_CUDA_ARCHITECTURES "80-real;90a-real;100-real" CACHE STRING "GPU architectures of the CUDA backend")
 set(OCTET_CUDA_LIBRARY "")
 if(NOT OCTET_CUDA)
   return()
@@ -19,6 +17,13 @@ if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
   set(CMAKE_CUDA_COMPILER ${nvcc} CACHE FILEPATH "nvcc")
 endif()
 
+# One compiler for all host code: nvcc by itself takes the first g++ of the PATH, which may be older. What is ccache by
+# another name finds that one too, and nvcc has ccache before it already.
+file(REAL_PATH ${CMAKE_CXX_COMPILER} host_compiler)
+if(NOT CMAKE_CUDA_HOST_COMPILER AND NOT DEFINED ENV{CUDAHOSTCXX} AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU"
+   AND NOT host_compiler MATCHES "/ccache$")
+  set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
+endif()
 set(CMAKE_CUDA_ARCHITECTURES ${OCTET_CUDA_ARCHITECTURES})
 enable_language(CUDA)
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know it
@@ -28,6 +33,8 @@ find_package(CUDAToolkit 12.9 REQUIRED)
 
 set(OCTET_CUDA_LIBRARY octet-cuda)
 add_library(octet-cuda INTERFACE)
+# The toolkit's headers first: what was fetched beside an earlier one of another version does not go with this one.
+target_include_directories(octet-cuda SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
 if(EXISTS ${OCTET_CUDA_PACKAGES}/include)  # headers that the toolkit lacks
   target_include_directories(octet-cuda SYSTEM INTERFACE ${OCTET_CUDA_PACKAGES}/include)
 endif()

@@ -22,8 +22,5 @@ if(CMAKE_SCRIPT_MODE_FILE)  # tests/checks/onednn_test.sh
 endif()
 
 # Not by its CMake package: Debian's asks for OpenCL headers that nothing here needs.
-find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)
-find_library(DNNL_LIBRARY dnnl REQUIRED)
+octet_library(DNNL DNNL::dnnl oneapi/dnnl/dnnl.hpp dnnl)
 octet_check_onednn(${DNNL_INCLUDE_DIR})
-add_library(DNNL::dnnl UNKNOWN IMPORTED)
-set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION ${DNNL_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${DNNL_INCLUDE_DIR})

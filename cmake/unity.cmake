@@ -1,6 +1,6 @@
 # OCTET_UNITY: sources of a target are compiled in batches, which cmake/unity.py chooses. It is called at the end of each
-# folder that has targets. A source without a batch, or with options of its own, is compiled alone. With gcc, what most of
-# them include is read once, into a precompiled header; clang compares more options than the targets have in common.
+# folder that has targets. A source without a batch, or with options of its own, is compiled alone. What most of them
+# include is read once, into a precompiled header.
 function(octet_unity)
   if(NOT OCTET_UNITY GREATER 1)  # OFF too
     return()
@@ -45,35 +45,15 @@ set(octet_often algorithm array chrono cmath cstdint cstdlib cstring filesystem 
 list(TRANSFORM octet_often PREPEND <)
 list(TRANSFORM octet_often APPEND >)
 
-# octet_precompiled(TARGET): it starts from the header that rooms and programs share, or from that of octet_plain or
-# octet_light: newer gcc takes a header only at the level of optimisation at which it was made, gcc 12 for -O1 as for -O3.
+# octet_precompiled(TARGET): it starts from a header that it has in common with all targets of its kind.
 function(octet_precompiled target)
   get_target_property(type ${target} TYPE)
   get_target_property(libraries ${target} LINK_LIBRARIES)
-  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR NOT type MATCHES "^(STATIC_LIBRARY|EXECUTABLE)$" OR
-     NOT "${target};${libraries}" MATCHES "room-|octet-.*-parts")  # what has no fmt
+  if(NOT type MATCHES "^(STATIC_LIBRARY|EXECUTABLE)$" OR NOT "${target};${libraries}" MATCHES "room-|octet-.*-parts")  # what has no fmt
     return()
   endif()
   get_target_property(options ${target} COMPILE_OPTIONS)
-  set(owner octet-often-included)
-  if(options MATCHES "-O0")
-    set(owner octet-often-included-by-tests)
-  elseif(options MATCHES "-O1" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
-    set(owner octet-often-included-by-light)
-  endif()
-  if(NOT TARGET ${owner})
-    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${owner}.cpp CONTENT "")
-    add_library(${owner} STATIC ${CMAKE_BINARY_DIR}/${owner}.cpp)
-    target_link_libraries(${owner} PRIVATE octet-flags fmt::fmt nlohmann_json::nlohmann_json)
-    target_precompile_headers(${owner} PRIVATE ${octet_often})
-    if(owner MATCHES "light$")
-      octet_light(${owner})
-    elseif(owner MATCHES "tests$")
-      octet_plain(${owner})
-      target_link_libraries(${owner} PRIVATE GTest::gtest)
-      target_precompile_headers(${owner} PRIVATE <gtest/gtest.h>)
-    endif()
-  endif()
+  octet_precompiled_header(owner "${options}")
   target_precompile_headers(${target} REUSE_FROM ${owner})
   get_target_property(sources ${target} SOURCES)
   foreach(source ${sources})
@@ -82,4 +62,40 @@ function(octet_precompiled target)
       set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
     endif()
   endforeach()
+endfunction()
+
+# octet_precompiled_header(OUT OPTIONS): the target that has the header for targets with these options: that of rooms and
+# programs, of octet_plain or of octet_light. A compiler takes a header only with the options with which it was made: newer
+# gcc at its own level of optimisation (gcc 12 for -O1 as for -O3), clang with or without optimisation, and with the
+# counters of libFuzzer where there are any. With clang's, which knows the path of its folder, ccache finds nothing of a
+# build in another folder.
+function(octet_precompiled_header out options)
+  set(owner octet-often-included)
+  if(options MATCHES "-O0")
+    string(APPEND owner -by-tests)
+  elseif(options MATCHES "-O1" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+    string(APPEND owner -by-light)
+  endif()
+  set(counters "${options}")
+  list(FILTER counters INCLUDE REGEX "^-fsanitize=fuzzer-no-link$")
+  if(counters)
+    string(APPEND owner -and-counted)
+  endif()
+  set(${out} ${owner} PARENT_SCOPE)
+  if(TARGET ${owner})
+    return()
+  endif()
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${owner}.cpp CONTENT "")
+  add_library(${owner} STATIC ${CMAKE_BINARY_DIR}/${owner}.cpp)
+  target_link_libraries(${owner} PRIVATE octet-flags fmt::fmt nlohmann_json::nlohmann_json)
+  target_precompile_headers(${owner} PRIVATE ${octet_often})
+  # With the times of what it includes, ccache would not know it again.
+  target_compile_options(${owner} PRIVATE ${counters} "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+  if(owner MATCHES "by-light")
+    octet_light(${owner})
+  elseif(owner MATCHES "by-tests")
+    octet_plain(${owner})
+    target_link_libraries(${owner} PRIVATE GTest::gtest)
+    target_precompile_headers(${owner} PRIVATE <gtest/gtest.h>)
+  endif()
 endfunction()

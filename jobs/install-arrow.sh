@@ -24,11 +24,8 @@ fail() {
   exit 1
 }
 
-[[ $(uname -sm) == 'Linux x86_64' ]] || fail "$(uname -sm): the package listed here is that of Linux x86_64"
-missing=()
-command -v unzip >/dev/null || missing+=(unzip)
-python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
-((${#missing[@]} == 0)) || jobs/install-packages.sh "${missing[@]}" || fail "needs ${missing[*]}"
+source jobs/pip-tools.sh
+tools
 
 echo "pyarrow $version: 55 MB from PyPI"
 mkdir -p "$folder"

@@ -55,13 +55,7 @@ find_nvcc() {
   return "$code"
 }
 
-tools() {
-  [[ $(uname -sm) == 'Linux x86_64' ]] || fail "$(uname -sm): the packages listed here are those of Linux x86_64"
-  local missing=()
-  command -v unzip >/dev/null || missing+=(unzip)
-  python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
-  ((${#missing[@]} == 0)) || jobs/install-packages.sh "${missing[@]}" || fail "needs ${missing[*]}"
-}
+source jobs/pip-tools.sh
 
 listed() { awk -v p="$1" '$1 == p { print $2, $3, $4 }' <<<"$packages"; }
 

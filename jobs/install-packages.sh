@@ -64,7 +64,8 @@ fi
 as_root=()
 if ((EUID != 0)); then
   if ! command -v sudo >/dev/null; then
-    echo "jobs/install-packages.sh: run as root, or have an administrator install: ${missing[*]} ${lacking[*]}" >&2
+    ((${#missing[@]})) || exit 0 # what the tests do without is no reason to end them
+    echo "jobs/install-packages.sh: run as root, or have an administrator install: ${missing[*]}" >&2
     exit 1
   fi
   as_root=(sudo)

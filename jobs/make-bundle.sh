@@ -44,15 +44,7 @@ install_tree() {
   [[ ! -d $source/jobs/gpu ]] || { mkdir "$stage/jobs" && cp -r "$source/jobs/gpu" "$stage/jobs/"; }
   find "$stage" -name __pycache__ -prune -exec rm -r {} +
   [[ ! -e $source/tests/benchmark/torch_gpu.py ]] || install -D -t "$stage/tests/benchmark" "$source/tests/benchmark/torch_gpu.py"
-  commit_of_source >"$stage/COMMIT"
-}
-
-# As jobs/gpu/ writes it beside its results.
-commit_of_source() {
-  local head
-  head=$(git -C "$source" rev-parse --short=10 HEAD 2>/dev/null) || head=unknown
-  [[ $head == unknown || -z $(git -C "$source" status --porcelain --untracked-files=no) ]] || head+=-dirty
-  echo "$head"
+  "$build/bin/octet" --version | sed -n 's/^commit  *//p' >"$stage/COMMIT"
 }
 
 # hydra finds its proxy beside itself.

@@ -70,7 +70,7 @@ export -f configure
 
 # compile PRESET: configures and builds what the preset's steps run. A failure leaves the rest to be built and tested.
 compile() {
-  local preset=$1 code=0 log files targets=() options=()
+  local preset=$1 code=0 log targets=() options=()
   log=$(log_of "build-$preset")
   case $preset in
     cpu) targets=(all) ;;
@@ -93,10 +93,9 @@ compile() {
     ! emulates || targets+=(octet-test-emulated{,-ranks,-programs})
     ! emulates || ! checks_accesses || targets+=(octet-test-emulated-checked)
     targets+=(octet octet-train octet-evaluate octet-commbench octet-bench-gpu) && options=(-DOCTET_CPU_ARCH=auto -DCMAKE_CUDA_FLAGS=-Xptxas=-v)
-    # Code for other GPUs than Hopper takes two thirds of the time: where a kernel has changed, and in --long.
-    files=$("${lately[@]}" device 2>"$log.configure") || code=$?
-    if ((long)) || [[ -n $files ]]; then options+=(-UOCTET_CUDA_ARCHITECTURES); else options+=(-DOCTET_CUDA_ARCHITECTURES=90a-real); fi
-    ((code)) || limited 1200 "$log.configure" jobs/install-cuda.sh || code=$?
+    # Code for other GPUs than Hopper takes a third of a kernel's time: in --long for all, else in a step of its own.
+    if ((long)); then options+=(-UOCTET_CUDA_ARCHITECTURES); else options+=(-DOCTET_CUDA_ARCHITECTURES=90a-real); fi
+    limited 1200 "$log.configure" jobs/install-cuda.sh || code=$?
   fi
   ((code)) || { limited 120 "$log.configure" bash -c "configure $preset ${options[*]}" &&
     limited 2400 "$log" cmake --build "$bins/$preset" --target "${targets[@]}" -- -k 0; } || code=$?
@@ -145,7 +144,7 @@ version_14() {
 
 # configured PRESET: for the checks that need compile_commands.json and no more; of sources that are compiled alone.
 configured() {
-  cmake --preset "$1" -DOCTET_UNITY=0 -DOCTET_WERROR=ON -DOCTET_TESTS=ON >"$(log_of "configure-$1")" 2>&1 </dev/null || true
+  cmake --preset "$1" -B "$bins/sources-$1" -DOCTET_UNITY=0 -DOCTET_WERROR=ON -DOCTET_TESTS=ON >"$(log_of "configure-$1")" 2>&1 </dev/null || true
 }
 
 # The programs come from the folders of tests, not from what was built: one that is missing has failed.
@@ -179,6 +178,10 @@ run_room() {
 lately=(tests/support/changed.py --hours 4)  # of which several commits may have come at once
 # Each access of the kernels is checked where one of them or the emulation has changed: it takes several times as long.
 checks_accesses() { ((long)) || "${lately[@]}" code | grep -E '^(kernels/cuda|tests/emulated)/' >/dev/null; }
+# The build of --long has code for them.
+kernels_for_other_gpus() {
+  if ((long)); then return; elif ((list)) || [[ -n $only ]]; then git ls-files 'kernels/*.cu'; else "${lately[@]}" device; fi
+}
 fuzzed=(base checkpoints cluster corpus data evaluate report tokenizer train tuning)
 if ((!long && !list)) && [[ -z $only ]]; then
   names=$("${lately[@]}" fuzz "${fuzzed[@]}")
@@ -196,6 +199,9 @@ check 'shellcheck' 60 shellcheck "${scripts[@]}"
 check 'job scripts' 60 tests/checks/job_scripts.sh
 check 'parity runs' 60 tests/checks/parity_test.sh
 check 'packages' 60 tests/checks/install_test.sh
+check 'options' 60 tests/checks/options_test.sh
+check 'libraries' 60 tests/checks/library_test.sh
+check 'ccache' 120 tests/checks/ccache_test.sh
 check 'oneDNN' 60 tests/checks/onednn_test.sh
 check 'rooms' 60 tests/checks/rooms.py
 check 'rooms self-test' 60 tests/checks/rooms_test.py
@@ -209,6 +215,7 @@ check 'owned self-test' 60 tests/checks/owned_test.py
 check 'changes self-test' 60 tests/checks/changed_test.py
 check 'batches self-test' 60 tests/checks/unity_test.py
 check 'kernel resources self-test' 60 tests/checks/kernel_resources_test.py
+check 'other GPUs self-test' 60 tests/checks/other_gpus_test.py
 check 'chaos self-test' 60 python3 -m unittest discover -s tests/chaos -p '*_test.py'
 check 'pairs' 60 tests/jobs/pairs.py --check
 check 'planted faults' 60 tests/equivalence/planted_faults.py --check
@@ -278,6 +285,12 @@ make_bundle() {
 export -f make_bundle
 if has_nvcc; then
   selected 'build cuda' && build cuda
+  names=$(kernels_for_other_gpus)
+  mapfile -t kernels < <(printf '%s' "$names")
+  if ((${#kernels[@]})); then
+    ! selected 'other GPUs' >/dev/null || build cuda
+    check 'other GPUs' 900 tests/checks/other_gpus.py "$bins/cuda" "${kernels[@]}"
+  fi
   for room in $(cuda_rooms); do run_room "$room" cuda 600; done
   if emulates; then
     # All tests where something has changed that they are of; else whole steps, and what the emulation refuses.
@@ -318,13 +331,13 @@ elif selected 'build cuda'; then
 fi
 
 ! selected 'headers' >/dev/null || configured cpu
-check 'headers' 600 tests/checks/headers.py build/cpu "${all[@]}"
+check 'headers' 600 tests/checks/headers.py "$bins/sources-cpu" "${all[@]}"
 
 if ((!quick)); then
   deep=1
   if tidy=$(version_14 clang-tidy); then
     ! selected 'clang-tidy' >/dev/null || configured clang
-    check 'clang-tidy' 1800 env CLANG_TIDY="$tidy" tests/checks/tidy.sh build/clang "${all[@]}"
+    check 'clang-tidy' 1800 env CLANG_TIDY="$tidy" tests/checks/tidy.sh "$bins/sources-clang" "${all[@]}"
   else
     skip 'clang-tidy' 'no clang-tidy 14'
   fi

@@ -24,7 +24,7 @@ def fuzzed(*paths):
 
 class Changed(unittest.TestCase):
     def test_what_all_stands_on_is_in_every_program(self):
-        for path in ("src/base/error.h", "cmake/compiler.cmake", "tests/support/mpi_main.cpp"):
+        for path in ("src/base/error.h", "cmake/compiler.cmake", "cmake/options.cmake", "tests/support/mpi_main.cpp"):
             self.assertEqual(programs(path), set(TESTS), path)
 
     def test_a_room_is_in_the_programs_that_link_it(self):
@@ -55,11 +55,19 @@ class Changed(unittest.TestCase):
             with mock.patch.object(changed, "git", said), mock.patch.object(changed, "HOURS", hours):
                 self.assertEqual(changed.base_commit(), expected, (base, hours))
 
-    def test_device_code_is_what_sources_for_gpus_include(self):
-        self.assertLessEqual({"kernels/cuda/layers/rope.cu", "kernels/cuda/host/cluster.h", "kernels/rope.h", "src/base/float8.h",
-                              "cmake/cuda.cmake", "jobs/install-cuda.sh"}, changed.device_code())
-        self.assertFalse({"kernels/cuda/host/cluster.cpp", "kernels/cuda/gemm/gemm_plans.h", "tests/gpu/rope_test.cpp"}
-                         & changed.device_code())
+    def test_kernels_for_gpus_count_where_what_they_include_or_are_compiled_by_has_changed(self):
+        rope = "kernels/cuda/layers/rope.cu"
+        self.assertEqual(changed.device_sources([rope]), [rope])
+        tiles = changed.device_sources(["kernels/cuda/attention/attention_tiles.cuh"])
+        self.assertEqual(len(tiles), 2, tiles)
+        every = set(changed.git("ls-files", "kernels/*.cu"))
+        for path in ("src/base/float8.h", "cmake/cuda.cmake", "cmake/options.cmake", "jobs/install-cuda.sh"):
+            found = set(changed.device_sources([path]))
+            self.assertLessEqual(found, every)
+            self.assertGreater(len(found), 10, path)
+        self.assertEqual(set(changed.device_sources(["cmake/cuda.cmake"])), every)
+        self.assertEqual(changed.device_sources(["kernels/cuda/host/cluster.cpp", "kernels/cuda/gemm/gemm_plans.h",
+                                                 "tests/gpu/rope_test.cpp", "tests/emulated/rules_test.cu"]), [])
 
     def test_readers_are_fuzzed_where_they_or_their_room_changed(self):
         self.assertEqual(fuzzed("src/data/token_file.cpp"), {"data"})

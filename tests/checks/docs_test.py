@@ -103,7 +103,7 @@ class DocsTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as root:
             for folder in ("docs", docs.BODY):
                 os.makedirs(os.path.join(root, folder))
-            files = {"docs/problems.md": "# P\n\n### A b\n\n### C\n\n### E\n",
+            files = {"docs/problems.md": "# P\n\n### A b\n\n### C\n\n`own`.\n\n### E\n\n### F\n\n`No space left on device`.\n",
                      docs.BODY + "/1.sh": 'say "x" \\\n  "(docs/problems.md, \\"E\\")"\n',
                      "a.cpp": 'throw e("x (docs/problems.md, \\"A "\n    "b\\")", 1);\nthrow e("(docs/problems.md, \\"D\\")");\n'}
             for name, text in files.items():

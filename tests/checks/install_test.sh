@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir "$folder"/{bin,jobs}
-cp jobs/install-{packages,cuda,arrow}.sh jobs/quickstart.sh "$folder/jobs"
+cp jobs/install-{packages,cuda,arrow}.sh jobs/pip-tools.sh jobs/quickstart.sh "$folder/jobs"
 mkdir -p "$folder/configs/runs" && cp configs/runs/english-5m.yaml "$folder/configs/runs"
 echo "some text" >"$folder/mine.txt"
 printf '#!/bin/sh\nexec "$@"\n' >"$folder/bin/sudo"
@@ -43,10 +43,31 @@ lacks install && says 'unknown option --test (see --help)'
 ask 0 jobs/install-packages.sh --help
 lacks install && says 'Usage: jobs/install-packages.sh'
 
+# All is installed but what the tests do without, for a user who is not root and has no sudo.
+mkdir "$folder/alone" && chmod -R a+rX "$folder"
+printf '#!/bin/sh\necho "  Candidate: 1.0"\n' >"$folder/alone/apt-cache"
+cat >"$folder/alone/dpkg-query" <<EOF
+#!/bin/sh
+case \$4 in chromium-headless-shell | "\$ABSENT") exit 1 ;; *) printf installed ;; esac
+EOF
+chmod +x "$folder"/alone/*
+user=()
+((EUID != 0)) || user=("$(command -v setpriv)" --reuid=65534 --clear-groups)
+alone() { "${user[@]}" "$(command -v env)" PATH="$folder/alone" ABSENT="$1" "$BASH" jobs/install-packages.sh --tests; }
+ask 0 alone ''
+ask 1 alone libgtest-dev
+[[ $(<"$folder/said") == *'install: libgtest-dev' ]] || { echo "more is asked for: $(<"$folder/said")" >&2 && exit 1; }
+
 ask 64 jobs/install-cuda.sh --toolkit --prefix /opt
 lacks install && says "install-cuda.sh: '--toolkit --prefix /opt', expected --toolkit, --find or nothing (see --help)"
 ask 64 jobs/install-arrow.sh --prefix /opt
 lacks install && says "install-arrow.sh: '--prefix /opt', expected nothing (see --help)"
+# What wheels are unpacked with is asked for before one is fetched.
+for word in 'install-cuda.sh --toolkit' install-arrow.sh; do
+  # shellcheck disable=SC2086  # two words
+  ask 1 jobs/$word
+  has ' python3-pip' && says "jobs/${word% *}: needs"
+done
 
 # All that a quickstart takes is asked for before the build, which is when a user without root has to ask for it.
 ask 1 jobs/quickstart.sh

@@ -7,7 +7,8 @@ Usage: tests/support/changed.py [--hours N] WHAT      N: on main, against the la
                                                    with the last one, as several may have come at once
        tests/support/changed.py files              the changed files
        tests/support/changed.py code               those of which not only comments have changed
-       tests/support/changed.py device             those that code for GPUs is made of or compiled by
+       tests/support/changed.py device             the sources of kernels for GPUs that are made of one of them; all, where what they are
+                                                   compiled by has changed
        tests/support/changed.py tests ROOM...      those of the rooms whose test program is made of a changed file
        tests/support/changed.py own ROOM...        those of the rooms that have a changed file of their own; of the test
                                                    programs that are of several rooms, those whose own test has changed,
@@ -26,8 +27,9 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), 
 CMAKE = re.compile(r"^ *octet_(room|test)\((\w+)([^)]*)\)", re.M)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 # How every program is compiled, and what it is tested with.
-BUILD = ("cmake/compiler.cmake", "cmake/rooms.cmake", "CMakePresets.json", "tests/support/mpi_main.cpp",
-         "tests/support/lsan.supp", "tests/golden/")
+BUILD = ("cmake/compiler.cmake", "cmake/options.cmake", "cmake/rooms.cmake", "CMakePresets.json",
+         "tests/support/mpi_main.cpp", "tests/support/lsan.supp", "tests/golden/")
+DEVICE_BUILD = {"cmake/compiler.cmake", "cmake/cuda.cmake", "cmake/options.cmake", "jobs/install-cuda.sh"}
 NO_PART = re.compile(r"\.md$|^tests/support/\w+\.(py|sh)$")  # pages, and the scripts of tests/run.sh
 HOURS = 0  # of --hours
 CODE = (".h", ".cpp", ".cu", ".cuh", ".inc")
@@ -142,10 +144,11 @@ def is_fuzzed(room, changed):
                for path in changed)
 
 
-@functools.cache
-def device_code():
+def device_sources(changed):
     sources = [source for source in git("ls-files", "*.cu") if source.startswith("kernels/")]
-    return closure(sources) | {"cmake/compiler.cmake", "cmake/cuda.cmake", "jobs/install-cuda.sh"}
+    if not DEVICE_BUILD.isdisjoint(changed):
+        return sources
+    return [source for source in sources if not closure([source]).isdisjoint(changed)]
 
 
 def print_lines(lines):
@@ -163,7 +166,7 @@ def main():
     elif sys.argv[1:] == ["code"]:
         print_lines(changed_code())
     elif sys.argv[1:] == ["device"]:
-        print_lines(path for path in changed_code() if path in device_code())
+        print_lines(device_sources(changed_code()))
     elif len(sys.argv) > 2 and sys.argv[1] == "fuzz":
         print_lines(r for r in sys.argv[2:] if is_fuzzed(r, changed_code()))
     elif len(sys.argv) > 2 and sys.argv[1] in ("tests", "own"):

@@ -79,7 +79,7 @@ class AllTest(ScriptTest):
 
     def test_a_changed_tree_has_no_results(self):
         for _ in range(2):
-            self.all("--only", "kernels", OCTET_COMMIT="c1-dirty")
+            self.all("--only", "kernels", OCTET_COMMIT="c1-changed")
             self.assertEqual(self.calls(), ["kernels"])
 
     def test_what_runs_out_of_time_is_left_and_ended_with_all_that_it_started(self):

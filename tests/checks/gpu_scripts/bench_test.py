@@ -58,7 +58,7 @@ class BenchTest(ScriptTest):
         self.assertEqual([r["row"] for r in self.results()], self.rows)
 
     def test_rows_of_a_changed_or_unknown_tree_never_count_as_done(self):
-        for commit in ("c1-dirty", "unknown"):
+        for commit in ("c1-changed", "unknown"):
             for _ in range(2):
                 last = self.bench("--only", "^octet:copy$", OCTET_COMMIT=commit)[2]
                 self.assertRegex(last, "^bench: PASSED: 1 rows measured, 0 were there")

@@ -268,7 +268,7 @@ STARTED_BY_USERS = {
     "tests/slurm/scenarios.py": ("--report", "no_such_scenario"),
 }
 # What these call, with words alone or with options that they have read themselves, and what takes none.
-STARTED_BY_SCRIPTS = {"docs/draw_rooms.py", "jobs/bundle-licences.sh", "jobs/gpu/all.py", "jobs/gpu/bench.py", "jobs/gpu/compare_losses.py",
+STARTED_BY_SCRIPTS = {"docs/draw_rooms.py", "jobs/bundle-licences.sh", "jobs/gpu/all.py", "jobs/gpu/bench/bench.py", "jobs/gpu/compare_losses.py",
                       "jobs/gpu/count_tests.py", "jobs/gpu/make_task.py", "jobs/gpu/same_losses.py"}
 
 
@@ -332,7 +332,7 @@ class InstallTest(ScriptTest):
         """What the command of a tree says on a machine that has no nvcc but this one."""
         for folder in ("tree/jobs", "tree/tests/support", "tree/slurm"):
             os.makedirs(self.path(folder), exist_ok=True)
-        for file in ("tests/run.sh", "tests/support/steps.sh", "slurm/owned.py"):
+        for file in ("jobs/pip-tools.sh", "tests/run.sh", "tests/support/steps.sh", "slurm/owned.py"):
             shutil.copy(os.path.join(ROOT, file), self.path("tree/" + file))
         with open(os.path.join(ROOT, "jobs/install-cuda.sh"), encoding="utf-8") as file:
             text = file.read().replace("/usr/local/cuda", self.path("cuda"))

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../.."))
 
 
 def output_of(command):
@@ -26,14 +26,13 @@ def device_of_this_machine():
 
 
 def commit():
-    """Of the source: the tree's, or what the bundle's COMMIT file says."""
+    """Of the source: the tree's, as cmake/commit.cmake tells it, or what the bundle's COMMIT file says."""
     if os.environ.get("OCTET_COMMIT"):
         return os.environ["OCTET_COMMIT"]
     if os.path.exists(os.path.join(ROOT, ".git")):
-        git = ["git", "-C", ROOT]
-        head = output_of(git + ["rev-parse", "--short=10", "HEAD"])
+        head = output_of(["git", "-C", ROOT, "describe", "--always", "--dirty=-changed", "--abbrev=12", "--exclude=*"])
         if head:
-            return head + ("-dirty" if output_of(git + ["status", "--porcelain", "--untracked-files=no"]) else "")
+            return head
     for name in ("COMMIT", "share/octet/COMMIT"):
         if os.path.exists(os.path.join(ROOT, name)):
             with open(os.path.join(ROOT, name), encoding="utf-8") as file:
@@ -55,7 +54,7 @@ def driver():
 
 def names_code(text):
     """Whether a commit names the code: a changed tree and an unknown one do not."""
-    return text != "unknown" and not text.endswith("-dirty")
+    return text != "unknown" and not text.endswith("-changed")
 
 
 def read_results(path):
