@@ -13,7 +13,7 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [os.path.join(HERE, "bench"), HERE]
 import all_plan  # noqa: E402
 import bench  # noqa: E402
 import bench_results  # noqa: E402

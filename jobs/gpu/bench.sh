@@ -25,10 +25,10 @@ for argument in "$@"; do
   esac
 done
 command -v python3 >/dev/null || verdict bench SKIPPED 'it needs python3 (its standard library, and torch for the rows of PyTorch)'
-python3 "$here/bench.py" --only-parse "$@"  # 64 for a wrong option, on any machine
+python3 "$here/bench/bench.py" --only-parse "$@"  # 64 for a wrong option, on any machine
 if ((measures)); then
   find_programs bench
   need_gpu bench
   export OCTET_BIN=$bin
 fi
-exec python3 "$here/bench.py" "$@"
+exec python3 "$here/bench/bench.py" "$@"

@@ -57,7 +57,8 @@ int print_device() {
   out["multiprocessors"] = properties.multiProcessorCount;
   out["l2_bytes"] = properties.l2CacheSize;
   out["memory_bytes"] = properties.totalGlobalMem;
-  if (const auto peak = peak_flops(properties.name)) {  // for jobs/gpu/bench_table.py: there is one table of peaks
+  // For jobs/gpu/bench/bench_table.py: there is one table of peaks.
+  if (const auto peak = peak_flops(properties.name)) {
     out["bf16_peak"] = peak->bf16;
     out["fp8_peak"] = peak->fp8;
   }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """PyTorch's side of jobs/gpu/bench.sh: the same rows as octet-bench-gpu and octet-train, on the same GPU.
 
-    tests/benchmark/torch_gpu.py --rows FILE [--device cpu]     rows as jobs/gpu/bench_rows.py writes them, one JSON a line
+    tests/benchmark/torch_gpu.py --rows FILE [--device cpu]     rows as jobs/gpu/bench/bench_rows.py writes them, one JSON a line
 
 GEMM rows: torch.mm for bf16, torch._scaled_mm for fp8. Casts and training steps in float8 do what torchao's
 Float8Linear does with tensorwise dynamic scaling (scale = max / clamp(abs-max, 1e-12) in fp64, saturating cast; input

@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "jobs/gpu"))
+sys.path.insert(0, os.path.join(ROOT, "jobs/gpu/bench"))
 import bench_rows  # noqa: E402
 import bench_train  # noqa: E402
 

@@ -1,4 +1,4 @@
-// What a program says of the libraries that it loaded, which jobs/gpu/bench_train.py reads.
+// What a program says of the libraries that it loaded, which jobs/gpu/bench/bench_train.py reads.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -47,7 +47,7 @@ TEST(RunFiles, Bf16AndFloat8EndAtTheSamePlace) {
   EXPECT_LT(std::abs(float8 - bf16) / bf16, 0.04);
 }
 
-/// jobs/gpu/bench_train.py reads this line (STARTED).
+/// jobs/gpu/bench/bench_train.py reads this line (STARTED).
 TEST(RunFiles, TheLogSaysWhatTheStartTakes) {
   const std::string& log = finished(2, longer + "bf16").result.err;
   const std::regex line("[^\n] buffers taken and weights made in [0-9]+\\.[0-9][0-9] s\n");

@@ -31,8 +31,8 @@ class DynamicLibrary {
   void* handle() const { return handle_; }
   /// The path at which it was found.
   std::string path() const;
-  /// Logs what was loaded, "NAME MAJOR.MINOR.PATCH, PATH"; jobs/gpu/bench_train.py reads these lines. `version`: as the
-  /// library gives it, see version_text.
+  /// Logs what was loaded, "NAME MAJOR.MINOR.PATCH, PATH"; jobs/gpu/bench/bench_train.py reads these lines. `version`:
+  /// as the library gives it, see version_text.
   void log_version(std::string_view name, std::size_t version) const;
 
  private:

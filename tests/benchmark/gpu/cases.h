@@ -60,7 +60,7 @@ class Case {
   std::vector<Way> ways_;
 };
 
-/// A row is a JSON object: "op" names the work, further keys its sizes (jobs/gpu/bench_rows.py writes them).
+/// A row is a JSON object: "op" names the work, further keys its sizes (jobs/gpu/bench/bench_rows.py writes them).
 using Row = nlohmann::json;
 using MakeCase = void (*)(Case&, const Row&);
 

@@ -268,7 +268,7 @@ STARTED_BY_USERS = {
     "tests/slurm/scenarios.py": ("--report", "no_such_scenario"),
 }
 # What these call, with words alone or with options that they have read themselves, and what takes none.
-STARTED_BY_SCRIPTS = {"docs/draw_rooms.py", "jobs/bundle-licences.sh", "jobs/gpu/all.py", "jobs/gpu/bench.py", "jobs/gpu/compare_losses.py",
+STARTED_BY_SCRIPTS = {"docs/draw_rooms.py", "jobs/bundle-licences.sh", "jobs/gpu/all.py", "jobs/gpu/bench/bench.py", "jobs/gpu/compare_losses.py",
                       "jobs/gpu/count_tests.py", "jobs/gpu/make_task.py", "jobs/gpu/same_losses.py"}
 
 

@@ -8,7 +8,7 @@ import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 GPU = os.path.join(ROOT, "jobs/gpu")
-sys.path.insert(0, GPU)
+sys.path[:0] = [os.path.join(GPU, "bench"), GPU]
 
 BENCH_GPU = """
 import json, os, sys, time

@@ -14,7 +14,6 @@ import time
 import bench_train
 from bench_results import ROOT
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 NO_TORCH = 3  # exit code of torch_gpu.py where it cannot run
 DEVICE_IN_ERROR = 70  # and of octet-bench-gpu after a fault of a kernel
 TIMED_OUT = -1000  # in the place of an exit code
@@ -150,7 +149,7 @@ class Runner:
     def prepare_tokens(self):
         """Words by a fixed rule, once: speed does not depend on what the text says. An exit code."""
         text = os.path.join(self.work, "words.txt")
-        for command in ([sys.executable, os.path.join(HERE, "make_text.py"), text, "4000000"],
+        for command in ([sys.executable, os.path.join(ROOT, "jobs/gpu/make_text.py"), text, "4000000"],
                         [os.path.join(self.bin, "octet"), "prepare", "--input", text, "--output", self.tokens]):
             code = 0 if self.prepared else self.start(command, lambda line: None)
             if code != 0:
