@@ -21,7 +21,12 @@ octet_library(PCRE2 pcre2::pcre2 pcre2.h pcre2-8)
 octet_library(SENTENCEPIECE sentencepiece::sentencepiece sentencepiece_processor.h sentencepiece)
 octet_library(ZSTD zstd::zstd zstd.h zstd)
 octet_library(HWLOC hwloc::hwloc hwloc.h hwloc)
-octet_library(SIMGRID SimGrid::simgrid simgrid/s4u.hpp simgrid)  # it has no CMake package
+# One subcommand wants it, octet tune placement, and its tests; a library of its own links it.
+if(OCTET_TESTS)
+  octet_library(SIMGRID SimGrid::simgrid simgrid/s4u.hpp simgrid)
+else()
+  octet_library(SIMGRID SimGrid::simgrid simgrid/s4u.hpp simgrid OPTIONAL)
+endif()
 octet_library(RANDOM123 random123 Random123/philox.h)
 find_package(ZLIB REQUIRED)
 find_package(simdjson REQUIRED)

@@ -20,6 +20,10 @@ project(libraries LANGUAGES NONE)
 set(CMAKE_PREFIX_PATH $folder/mine $folder/system $folder/lone)
 include($PWD/cmake/library.cmake)
 octet_library(H5 h5 $*)
+if(NOT TARGET h5)
+  message("none")
+  return()
+endif()
 get_target_property(type h5 TYPE)
 get_target_property(included h5 INTERFACE_INCLUDE_DIRECTORIES)
 message("\${type} \${included} \${H5_LIBRARY}")
@@ -32,4 +36,7 @@ says 0 "UNKNOWN_LIBRARY $folder/mine/include $folder/mine/lib/libocteth5.so" oct
 says 0 "INTERFACE_LIBRARY $folder/lone/include" octet_lone.h
 says 1 'Could not find H5_INCLUDE_DIR using the following files: octet_none.h' octet_none.h
 says 1 'Could not find H5_LIBRARY using the following names: octetnone' octet_h5.h octetnone
+says 0 none octet_none.h OPTIONAL
+says 0 none octet_h5.h octetnone OPTIONAL
+says 0 "$folder/mine/lib/libocteth5.so" octet_h5.h octeth5 OPTIONAL
 echo 'a library is of the installation of its header, and one that is not there is named'
