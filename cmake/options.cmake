@@ -7,7 +7,7 @@ endif()
 
 # As `cmake -B build` leaves it, nothing would be optimised, and training would take many times as long.
 get_property(is_multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
-if(NOT CMAKE_BUILD_TYPE AND NOT is_multi_config)
+if(NOT CMAKE_BUILD_TYPE AND "$ENV{CMAKE_BUILD_TYPE}" STREQUAL "" AND NOT is_multi_config)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo" FORCE)
   message(STATUS "Octet: no CMAKE_BUILD_TYPE, so it is Release")
 endif()

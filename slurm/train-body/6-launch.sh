@@ -7,6 +7,7 @@ launches=0
 train() {
   local host r
   launches=$((launches + 1))
+  : >"$said" # of the launch before
   nodes_of "$1" | while read -r host; do
     for ((r = 0; r < ranks_per_node; r++)); do echo "$host"; done
   done >"$work/ranks.txt"

@@ -86,6 +86,7 @@ while :; do
     requeue)
       [[ $terminated == "$knew" || -n $time_over ]] || { pause; exit 0; }
       ! come_back || wait_for_slurm
+      [[ -z $(successors) ]] || exit 0 # that one goes on
       ;;
     look_again) pause ;;
     exclude) go_on_without ;;

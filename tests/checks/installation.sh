@@ -24,7 +24,7 @@ for program in octet octet-train octet-evaluate octet-commbench; do
   said=$("$file" --version 2>&1) || fail "bin/$program --version: $said"
   [[ $said == "$program "* ]] || fail "bin/$program --version says: $said"
   # By which the dynamic linker refuses a processor that lacks it; older linkers do not write it.
-  if [[ $said =~ -march=(x86-64-v[234]) ]] && grep -q "^OCTET_LINKER_MARKS_${BASH_REMATCH[1]}:INTERNAL=1" "$build/CMakeCache.txt"; then
+  if [[ $said =~ -march=(x86-64-v[234]) ]] && grep -q "^OCTET_LINKER_MARKS_${BASH_REMATCH[1]//-/_}:INTERNAL=1" "$build/CMakeCache.txt"; then
     readelf -n "$file" | grep -q "ISA needed:.* ${BASH_REMATCH[1]}$" || fail "bin/$program does not say that it needs ${BASH_REMATCH[1]}"
   fi
 done

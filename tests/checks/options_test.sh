@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
+unset CMAKE_BUILD_TYPE
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 # shellcheck disable=SC2016  # names of CMake's
@@ -20,6 +21,7 @@ script=(-P "$folder/said.cmake")
 
 says 0 'no CMAKE_BUILD_TYPE, so it is Release Release OFF AUTO' "${script[@]}"
 says 0 'Debug OFF AUTO' -DCMAKE_BUILD_TYPE=Debug "${script[@]}"
+CMAKE_BUILD_TYPE=Debug says 0 ' OFF AUTO' "${script[@]}" # CMake reads it in `project`
 for word in 1 on Yes TRUE; do says 0 'Release ON ON' -DOCTET_CUDA="$word" -DOCTET_ARROW="$word" "${script[@]}"; done
 for word in 0 off No FALSE; do says 0 'Release OFF OFF' -DOCTET_CUDA="$word" -DOCTET_ARROW="$word" "${script[@]}"; done
 says 0 'Release OFF AUTO' -DOCTET_ARROW=auto "${script[@]}"

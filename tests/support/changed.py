@@ -139,7 +139,8 @@ def is_fuzzed(room, changed):
         return os.path.exists(os.path.join(ROOT, "tests/fuzz", name + ".cpp"))
 
     readers = {os.path.splitext(path)[0] for path in includes_of(f"tests/fuzz/{room}.cpp") if not has_own(path)}
-    own = (f"src/{room}/", f"{room}/", "tests/fuzz/", "cmake/compiler.cmake", "cmake/rooms.cmake", "CMakePresets.json")
+    own = (f"src/{room}/", f"{room}/", "tests/fuzz/", "cmake/compiler.cmake", "cmake/options.cmake",
+           "cmake/rooms.cmake", "CMakePresets.json")
     return any((path.startswith(own) and not path.endswith(".md")) or os.path.splitext(path)[0] in readers
                for path in changed)
 
