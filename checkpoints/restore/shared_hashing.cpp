@@ -150,12 +150,12 @@ Findings try_hash_share(const std::string& directory, const std::vector<StoredFi
   }
 }
 
-Findings of_all_ranks(const Findings& mine, Communicator& world) {
+Findings of_all_ranks(const Findings& mine, Communicator& hosts) {
   Packer packer;
   packer.put(static_cast<std::uint8_t>(mine.complete), mine.more, std::ssize(mine.wrong));
   for (const std::string& wrong : mine.wrong) packer.put(wrong);
   Findings all;
-  for (const std::string& bytes : gather_bytes(packer.bytes(), world)) {
+  for (const std::string& bytes : gather_bytes(packer.bytes(), hosts)) {
     Unpacker unpacker(bytes);
     if (unpacker.take<std::uint8_t>() == 0) all.complete = false;
     all.more += unpacker.take<std::int64_t>();

@@ -14,10 +14,10 @@ void check_answer(const OperationScope& operation, const std::string& path) {
   operation.check_deadline(fmt::format("the file system of {} does not answer for {}", log::host(), path));
 }
 
-void wait_for_files(const char* what, const std::string& path, Communicator& world,
+void wait_for_files(const char* what, const std::string& path, Communicator& hosts,
                     const std::function<bool()>& is_done) {
   const OperationScope operation(what);
-  for (bool mine = false; largest((mine = is_done()) ? 0 : 1, world) != 0;) {
+  for (bool mine = false; largest((mine = is_done()) ? 0 : 1, hosts) != 0;) {
     if (!mine) check_answer(operation, path);
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

@@ -20,13 +20,13 @@ int group_of(int local_rank, int local_size, int writers);
 struct WriterGroup {
   /// The ranks that share memory and a file with this one, the writer first; null where this rank writes its own alone.
   std::unique_ptr<Communicator> ranks;
-  /// The rank that writes for each rank of the world; empty where every rank writes its own.
+  /// The rank that writes for each rank; empty where every rank writes its own.
   std::vector<int> writer;
 };
 
 /// Splits the ranks of each node into `writers_per_node` groups; 0: every rank writes. More than a node has ranks is
 /// that number of ranks, and rank 0 says so of its node. Collective.
-WriterGroup make_writer_group(int writers_per_node, Communicator& world);
+WriterGroup make_writer_group(int writers_per_node, Communicator& hosts);
 
 /// What of a plan a rank has to know to take its snapshot and to write its file.
 struct SaveShare {
@@ -49,6 +49,6 @@ struct SharedPlan {
   SavePlan plan;
   SaveShare share;
 };
-SharedPlan plan_together(std::span<const DevicePiece> pieces, const WriterGroup& group, Communicator& world);
+SharedPlan plan_together(std::span<const DevicePiece> pieces, const WriterGroup& group, Communicator& hosts);
 
 }  // namespace octet::checkpoint

@@ -32,7 +32,7 @@ using Clock = std::chrono::steady_clock;
 /// What is done before a save is under way, and after it is committed; SaveJob has what is between.
 struct Saver::Impl {
   SaverOptions options;
-  Communicator& world;
+  Communicator& hosts;
   Stream& stream;
   WriterGroup group;
   std::string planned;                                                  ///< hash of the pieces that `plan` is for
@@ -46,18 +46,18 @@ struct Saver::Impl {
 
   Impl(SaverOptions with, Communicator& ranks, Stream& on)
       : options(std::move(with)),
-        world(ranks),
+        hosts(ranks),
         stream(on),
-        group(make_writer_group(options.writers_per_node, world)),
+        group(make_writer_group(options.writers_per_node, hosts)),
         snapshot(group.ranks.get()),
         view(options.most_viewed_pieces),
         pruner({.root = options.root,
                 .keep_last = options.keep_last,
                 .keep_every = options.keep_every,
                 .owner = options.owner},
-               options.known, world) {}
+               options.known, hosts) {}
 
-  bool leads() const { return world.rank() == 0; }
+  bool leads() const { return hosts.rank() == 0; }
   bool busy() const { return job && !job->is_over(); }
 
   /// Internal error, the same on all ranks, where `what` would change what a writer still reads.
@@ -76,7 +76,7 @@ struct Saver::Impl {
   /// By those that write there, so that a run does not learn after hours that it cannot. A full disk has a warning of
   /// its own.
   void expect_writable_root() const {
-    const bool writes = group.writer.empty() || group.writer[static_cast<std::size_t>(world.rank())] == world.rank();
+    const bool writes = group.writer.empty() || group.writer[static_cast<std::size_t>(hosts.rank())] == hosts.rank();
     if (!writes || can_replace_file(trial_file())) return;
     if (errno == EROFS) {  // which a broken one becomes: no mistake of the user's
       throw internal_error("checkpoints", "{}: cannot be written: {}", options.root, std::strerror(errno));
@@ -87,31 +87,31 @@ struct Saver::Impl {
 
   void make_room(std::int64_t reserve) {
     const bool lacks = leads() && !has_room(options.root, plan->bytes, reserve);
-    if (largest(lacks ? 1 : 0, world) != 0) pruner.make_room();
+    if (largest(lacks ? 1 : 0, hosts) != 0) pruner.make_room();
   }
 
   /// The plan stays while no rank's pieces change; only then it is worth an exchange.
   void make_plan(std::span<const DevicePiece> pieces) {
     const std::string description = describe_pieces(pieces);
     std::string now = hash_of(description.data(), description.size());
-    if (largest(now == planned ? 0 : 1, world) == 0) return;
+    if (largest(now == planned ? 0 : 1, hosts) == 0) return;
     planned.clear();
     plan = std::make_shared<SavePlan>();
-    SharedPlan made = plan_together(pieces, group, world);
+    SharedPlan made = plan_together(pieces, group, hosts);
     plan = std::make_shared<const SavePlan>(std::move(made.plan));
     share = std::move(made.share);
     planned = std::move(now);
   }
 
   void reserve(const std::string& what, std::span<const DevicePiece> pieces) {
-    agree("checkpoints", what, snapshot.reserve(pieces, share, stream), world);
+    agree("checkpoints", what, snapshot.reserve(pieces, share, stream), hosts);
   }
 
   void take_snapshot(const SaveOrder& order, std::span<const DevicePiece> pieces) {
     const std::string what = cannot_be_saved(order.state.step);
     try {
       reserve(what, pieces);
-      together("checkpoints", what, world, [&] { snapshot.take(pieces, share, stream); });
+      together("checkpoints", what, hosts, [&] { snapshot.take(pieces, share, stream); });
     } catch (...) {
       if (leads()) drop_temporary(order.temporary());
       throw;
@@ -134,12 +134,12 @@ struct Saver::Impl {
   }
 };
 
-Saver::Saver(SaverOptions options, Communicator& world, Stream& stream)
-    : impl_(std::make_unique<Impl>(std::move(options), world, stream)) {
-  together("checkpoints", "checkpoints cannot be written", world, [&] {
+Saver::Saver(SaverOptions options, Communicator& hosts, Stream& stream)
+    : impl_(std::make_unique<Impl>(std::move(options), hosts, stream)) {
+  together("checkpoints", "checkpoints cannot be written", hosts, [&] {
     if (impl_->leads()) impl_->make_root();
   });
-  together("checkpoints", "checkpoints cannot be written", world, [&] { impl_->expect_writable_root(); });
+  together("checkpoints", "checkpoints cannot be written", hosts, [&] { impl_->expect_writable_root(); });
   if (impl_->options.restored >= 0) impl_->pruner.restored(impl_->options.restored);
 }
 
@@ -167,14 +167,14 @@ void Saver::start(const RunState& state, std::span<const DevicePiece> pieces, bo
   SaveOrder order{.root = self.options.root, .owner = self.options.owner, .state = state, .plan = self.plan};
   const std::int64_t reserve = last ? 0 : space_reserve;
   self.make_room(reserve);
-  together("checkpoints", cannot_be_saved(state.step), self.world, [&] {
+  together("checkpoints", cannot_be_saved(state.step), self.hosts, [&] {
     if (!self.leads()) return;
     check_free_space(order.root, self.plan->bytes, reserve);
     make_temporary(order.root, state.step, order.owner);
   });
   self.take_snapshot(order, pieces);
   order.stall_seconds = seconds_since(start);
-  self.job.emplace(std::move(order), self.snapshot.pieces(), self.view.running(), self.world);
+  self.job.emplace(std::move(order), self.snapshot.pieces(), self.view.running(), self.hosts);
 }
 
 std::optional<SaveReport> Saver::poll() {
@@ -210,7 +210,7 @@ std::int64_t Saver::bytes_read() const {
 }
 
 void Saver::wait_for_view() const {
-  impl_->view.wait(impl_->world);
+  impl_->view.wait(impl_->hosts);
 }
 
 bool Saver::busy() const {

@@ -97,15 +97,15 @@ int train(const CommandLine& command, const std::vector<std::string>& words, Mpi
   log::info("cores: {}", binding.line);
   FailureStatus failure(directory.run, all_hosts, config.train.steps);
   RankMachine machine;
-  std::unique_ptr<Communicator> control;
+  std::unique_ptr<Communicator> hosts;
   const FailureContext context{
-      .control = all_hosts, .lease = directory.lease.get(), .on_gpu = config.device == DeviceType::cuda};
+      .hosts = all_hosts, .lease = directory.lease.get(), .on_gpu = config.device == DeviceType::cuda};
   return run_reporting_failure(context, [&] {
     set_up(machine, command, config, mpi, all_hosts);
-    control = make_traced(std::move(rank.hosts), machine.traces(config).communication);
+    hosts = make_traced(std::move(rank.hosts), machine.traces(config).communication);
     return run_training(config,
                         {.mesh = *machine.mesh,
-                         .control = *control,
+                         .hosts = *hosts,
                          .stream = *machine.stream,
                          .traces = machine.traces(config),
                          .waits = &machine.waits,

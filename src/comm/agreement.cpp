@@ -24,12 +24,12 @@ struct Told {
   std::optional<Failure> failure;
 };
 
-std::vector<Told> tell_all(const std::optional<Failure>& mine, Communicator& world) {
+std::vector<Told> tell_all(const std::optional<Failure>& mine, Communicator& hosts) {
   Packer packer;
   packer.put(std::string(log::host()), static_cast<std::uint8_t>(mine.has_value()));
   if (mine) packer.put(mine->code, mine->text);
   std::vector<Told> all;
-  for (const std::string& bytes : gather_bytes(packer.bytes(), world)) {
+  for (const std::string& bytes : gather_bytes(packer.bytes(), hosts)) {
     Unpacker unpacker(bytes);
     Told& told = all.emplace_back(Told{.host = unpacker.take_text(), .failure = {}});
     if (unpacker.take<std::uint8_t>() != 0) {
@@ -72,9 +72,9 @@ std::optional<Failure> failure_of(const std::function<void()>& work) {
   }
 }
 
-void agree(std::string_view room, const std::string& what, const std::optional<Failure>& mine, Communicator& world) {
-  if (largest(mine ? 1 : 0, world) == 0) return;
-  const std::vector<Told> all = tell_all(mine, world);
+void agree(std::string_view room, const std::string& what, const std::optional<Failure>& mine, Communicator& hosts) {
+  if (largest(mine ? 1 : 0, hosts) == 0) return;
+  const std::vector<Told> all = tell_all(mine, hosts);
   const auto first = first_failed(all);
   const auto more = std::count_if(first + 1, all.end(), has_failed);
   const std::string others = more == 0 ? "" : fmt::format(" (and {} more rank(s) failed)", more);
@@ -82,26 +82,26 @@ void agree(std::string_view room, const std::string& what, const std::optional<F
               fmt::format("[{}] {}: {}{}", room, what, said_by(first - all.begin(), *first), others), true);
 }
 
-void together(std::string_view room, const std::string& what, Communicator& world, const std::function<void()>& work) {
-  agree(room, what, failure_of(work), world);
+void together(std::string_view room, const std::string& what, Communicator& hosts, const std::function<void()>& work) {
+  agree(room, what, failure_of(work), hosts);
 }
 
-void together_by_host(std::string_view room, const std::string& what, Communicator& world,
+void together_by_host(std::string_view room, const std::string& what, Communicator& hosts,
                       const std::function<void()>& work) {
   const std::optional<Failure> mine = failure_of(work);
-  if (largest(mine ? 1 : 0, world) == 0) return;
-  const std::vector<Told> all = tell_all(mine, world);
-  std::vector<std::string> hosts, failed;
+  if (largest(mine ? 1 : 0, hosts) == 0) return;
+  const std::vector<Told> all = tell_all(mine, hosts);
+  std::vector<std::string> names, failed;
   for (const Told& told : all) {
-    add_once(hosts, told.host);
+    add_once(names, told.host);
     if (told.failure) add_once(failed, told.host);
   }
   const auto first = first_failed(all);
-  if (2 * failed.size() > hosts.size()) {
+  if (2 * failed.size() > names.size()) {
     throw Error(first->failure->code, fmt::format("[{}] {}", room, said_by(first - all.begin(), *first)), true);
   }
   throw Error(ExitCode::unhealthy,
-              fmt::format("[{}] {}{} of {} host(s) {}: {}", room, leave_out(failed), failed.size(), hosts.size(), what,
+              fmt::format("[{}] {}{} of {} host(s) {}: {}", room, leave_out(failed), failed.size(), names.size(), what,
                           said_by(first - all.begin(), *first)),
               true);
 }

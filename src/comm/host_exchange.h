@@ -9,7 +9,8 @@
 namespace octet {
 
 // What the hosts of a group's ranks tell each other beside the work of their devices: payloads are host memory, so the
-// group is one on a CPU stream (an internal error otherwise). Collective, from the main thread.
+// group is one on a CPU stream (an internal error otherwise). That of all ranks is called `hosts`, and `control` in
+// traces and tables of collectives. Collective, from the main thread.
 
 /// The bytes of every rank, in the order of ranks. Their lengths may differ.
 std::vector<std::string> gather_bytes(const std::string& mine, Communicator& group);

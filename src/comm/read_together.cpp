@@ -29,11 +29,11 @@ struct Place {
   std::int64_t offset = 0;
 };
 
-Place place_of_lowest(const std::optional<ReadError>& mine, Communicator& world) {
+Place place_of_lowest(const std::optional<ReadError>& mine, Communicator& hosts) {
   Packer packer;
   packer.put(static_cast<std::uint8_t>(mine.has_value()));
   if (mine) packer.put(mine->path(), mine->offset());
-  for (const std::string& bytes : gather_bytes(packer.bytes(), world)) {
+  for (const std::string& bytes : gather_bytes(packer.bytes(), hosts)) {
     Unpacker unpacker(bytes);
     if (unpacker.take<std::uint8_t>() == 0) continue;
     Place place{.path = unpacker.take_text()};
@@ -156,12 +156,12 @@ State state_of(const ReadingThread& thread, const ReadProgress& progress) {
 }
 
 /// Until all have ended, or one has failed.
-void watch(const char* what, const ReadingThread& thread, const ReadProgress& progress, Communicator& world) {
+void watch(const char* what, const ReadingThread& thread, const ReadProgress& progress, Communicator& hosts) {
   for (const auto begin = std::chrono::steady_clock::now();;) {
     const OperationScope operation(what);  // its deadline begins anew with every progress
     for (const std::int64_t bytes = progress.bytes(); bytes == progress.bytes();) {
       const State mine = state_of(thread, progress);
-      const auto furthest = static_cast<State>(largest(static_cast<std::int32_t>(mine), world));
+      const auto furthest = static_cast<State>(largest(static_cast<std::int32_t>(mine), hosts));
       if (furthest != State::reading) return;
       if (mine == State::reading) {
         operation.check_deadline(
@@ -183,11 +183,11 @@ bool ends(const ReadingThread& thread, std::chrono::seconds patience) {
 
 /// A thread that hangs in the file system may come back at any time and write where it was told to, so that nothing it
 /// knows can be given up: where it does, the process ends here.
-void expect_end(const ReadingThread& thread, const Error& error, Communicator& world) {
+void expect_end(const ReadingThread& thread, const Error& error, Communicator& hosts) {
   if (ends(thread, std::chrono::seconds(2))) return;
   const int code = static_cast<int>(error.code());
   tell_failure(error.code(), error.what(), error.agreed());
-  world.abort(code);
+  hosts.abort(code);
 }
 
 /// As long as the phase allows.
@@ -221,11 +221,11 @@ std::chrono::nanoseconds pause_after(std::chrono::nanoseconds waited) {
   return std::clamp<std::chrono::nanoseconds>(waited / 20, milliseconds(1), milliseconds(250));
 }
 
-std::optional<std::string> agree_on_reading(const std::optional<ReadError>& mine, Communicator& world,
+std::optional<std::string> agree_on_reading(const std::optional<ReadError>& mine, Communicator& hosts,
                                             bool others_look) {
-  if (largest(mine ? 1 : 0, world) == 0) return std::nullopt;
+  if (largest(mine ? 1 : 0, hosts) == 0) return std::nullopt;
   const OperationScope operation("look at a file that a rank could not read");
-  const Place place = place_of_lowest(mine, world);
+  const Place place = place_of_lowest(mine, hosts);
   std::atomic<bool> sees_folder = false;
   const ReadingThread look([&] {
     if (!others_look) return;
@@ -235,27 +235,27 @@ std::optional<std::string> agree_on_reading(const std::optional<ReadError>& mine
   });
   ends(look, std::chrono::seconds(2));
   std::vector<Answer> answers;
-  for (const std::string& bytes : gather_bytes(packed(answer_of(mine, place, look, sees_folder)), world)) {
+  for (const std::string& bytes : gather_bytes(packed(answer_of(mine, place, look, sees_folder)), hosts)) {
     answers.push_back(unpacked(bytes));
   }
   if (is_absent(answers)) return fmt::format("{}: {}", place.path, std::strerror(ENOENT));
   const Error error = error_of(place.path, by_host(answers));
-  expect_end(look, error, world);
+  expect_end(look, error, hosts);
   throw error;
 }
 
-std::optional<std::string> read_together(const char* what, Communicator& world, ReadProgress& progress,
+std::optional<std::string> read_together(const char* what, Communicator& hosts, ReadProgress& progress,
                                          const std::function<void()>& work) {
   ReadingThread thread(work);
   std::optional<std::string> absent;
   try {
-    watch(what, thread, progress, world);
+    watch(what, thread, progress, hosts);
     progress.stop();
-    absent = agree_on_reading(unread_of(thread, progress), world);
+    absent = agree_on_reading(unread_of(thread, progress), hosts);
     await_end(what, thread);
   } catch (const Error& error) {
     progress.stop();
-    expect_end(thread, error, world);
+    expect_end(thread, error, hosts);
     throw;
   } catch (...) {
     progress.stop();

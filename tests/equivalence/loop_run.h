@@ -12,21 +12,21 @@ namespace octet {
 /// A run from its trainer on, as run_training puts it together, in a new run.dir of the configuration.
 struct LoopRun {
   /// Collective. What is passed outlives it.
-  LoopRun(const RunConfig& run_config, Mesh& mesh, Communicator& control, Stream& stream, std::string node = "node")
+  LoopRun(const RunConfig& run_config, Mesh& mesh, Communicator& hosts, Stream& stream, std::string node = "node")
       : config(run_config),
         environment{.mesh = mesh,
-                    .control = control,
+                    .hosts = hosts,
                     .stream = stream,
                     .traces = {},
                     .ranks_on_node = 1,
                     .node = std::move(node),
                     .resolved_yaml = ""},
-        trainer(config, mesh, control, stream, nullptr),
-        directory(make_directory(config.run_dir, control)),
+        trainer(config, mesh, hosts, stream, nullptr),
+        directory(make_directory(config.run_dir, hosts)),
         log(config, environment, directory),
         checkpoints(config, environment, trainer, log, {}),
         profiler(config, environment, directory, 0),
-        failure(directory, control, config.train.steps) {
+        failure(directory, hosts, config.train.steps) {
     log.begin();
     log.open();
   }
@@ -44,9 +44,9 @@ struct LoopRun {
                         .plan = {}});
   }
 
-  static RunDirectory make_directory(const std::string& path, const Communicator& control) {
+  static RunDirectory make_directory(const std::string& path, const Communicator& hosts) {
     RunDirectory made{.path = path};
-    write_run_directory(made, "", {}, control);
+    write_run_directory(made, "", {}, hosts);
     return made;
   }
 

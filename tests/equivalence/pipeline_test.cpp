@@ -95,9 +95,9 @@ class PipelineTest : public TrainerTest, public testing::WithParamInterface<Layo
   struct Alone {
     explicit Alone(const RunConfig& configured)
         : config(without_layout(configured)),
-          control(make_self_communicator(*stream, "control")),
+          hosts(make_self_communicator(*stream, "control")),
           mesh(make_self_communicator(*stream, "world"), {}),
-          trainer(config, mesh, *control, *stream, nullptr) {}
+          trainer(config, mesh, *hosts, *stream, nullptr) {}
     static RunConfig without_layout(RunConfig config) {
       config.parallel = {};
       config.parallel.dp_shard = 1;
@@ -105,7 +105,7 @@ class PipelineTest : public TrainerTest, public testing::WithParamInterface<Layo
     }
     std::unique_ptr<Stream> stream = cpu_device().make_stream();
     RunConfig config;
-    std::unique_ptr<Communicator> control;
+    std::unique_ptr<Communicator> hosts;
     Mesh mesh;
     Trainer trainer;
   };

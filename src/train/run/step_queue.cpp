@@ -33,9 +33,9 @@ Requests StepQueue::agree(std::span<StepResult> results, const Requests& own) {
   const bool found = std::ranges::any_of(results, [](const StepResult& r) { return r.found_any(); });
   std::array<std::int32_t, 4> flags = {found ? 1 : 0, static_cast<std::int32_t>(own.stop), own.checkpoint ? 1 : 0,
                                        log::SharedWarnings::any() ? 1 : 0};
-  largest(flags.data(), flags.size(), reductions::requests(control_));
+  largest(flags.data(), flags.size(), reductions::requests(hosts_));
   const auto [any_found, stop, checkpoint, any_warnings] = flags;
-  if (any_warnings != 0) tell_shared_warnings(control_);
+  if (any_warnings != 0) tell_shared_warnings(hosts_);
   if (any_found != 0) {
     for (StepResult& result : results) trainer_.name_non_finite(result);
   }

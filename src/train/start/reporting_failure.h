@@ -9,7 +9,7 @@ namespace octet {
 
 /// Who has to learn that a piece of work failed.
 struct FailureContext {
-  Communicator& control;        ///< of the hosts
+  Communicator& hosts;          ///< of the hosts
   OwnerLease* lease = nullptr;  ///< rank 0's
   bool on_gpu = false;
 };

@@ -44,13 +44,13 @@ struct StepResult {
 /// own, which does not change with the caller's.
 class Trainer {
  public:
-  /// Collective. Makes the initial weights from run.seed. `control`: the hosts of all ranks (src/comm/host_exchange.h).
-  Trainer(const RunConfig& config, Mesh& mesh, Communicator& control, Stream& stream, GemmTrace* gemms);
+  /// Collective. Makes the initial weights from run.seed. `hosts`: the hosts of all ranks (src/comm/host_exchange.h).
+  Trainer(const RunConfig& config, Mesh& mesh, Communicator& hosts, Stream& stream, GemmTrace* gemms);
   /// The same with a sampler that is made already (src/train/start/open_data.h).
-  Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, Mesh& mesh, Communicator& control, Stream& stream,
+  Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, Mesh& mesh, Communicator& hosts, Stream& stream,
           GemmTrace* gemms);
   /// Trains with other batches than those of the configuration's data.
-  Trainer(const RunConfig& config, const Batches& batches, Mesh& mesh, Communicator& control, Stream& stream,
+  Trainer(const RunConfig& config, const Batches& batches, Mesh& mesh, Communicator& hosts, Stream& stream,
           GemmTrace* gemms);
 
   /// Gives the device all work of step `step`, counted from 1, without waiting for it. Collective, over the hosts too
@@ -86,7 +86,7 @@ class Trainer {
 
  private:
   Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, const Batches* batches, Mesh& mesh,
-          Communicator& control, Stream& stream, GemmTrace* gemms);
+          Communicator& hosts, Stream& stream, GemmTrace* gemms);
   /// Reads a micro-batch of this rank and brings it to the slot's place on the device.
   using ReadBatch = std::function<void(std::int64_t micro_batch, Batch&)>;
   MicroBatch upload(const ReadBatch& read, std::int64_t micro_batch, int slot, float loss_scale);
@@ -101,7 +101,7 @@ class Trainer {
 
   RunConfig config_;
   Mesh& mesh_;
-  Communicator& control_;
+  Communicator& hosts_;
   Stream& stream_;
   Device& device_;
   BatchLayout batch_layout_;
