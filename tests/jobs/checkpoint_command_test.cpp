@@ -481,24 +481,5 @@ TEST_F(CheckpointCommand, View) {
   expect(0, "verify " + at(10));  // no part of the checkpoint
 }
 
-TEST(ImportedCheckpoint, IsTrainedFrom) {
-  const TrainedRun& first = finished(1, "--checkpoint.interval auto");
-  const TrainedRun second{{}, new_run_directory()};
-  const std::string exported = workplace() / "to-import", tool = OCTET_BIN_DIR "/octet checkpoint ";
-  const CommandResult made =
-      run_command("cd " + workplace().path() + " && " + tool + "export " + first.directory + " to-import && " + tool +
-                  "import to-import " + second.directory + "/checkpoints/step-000000 --model-file imported.yaml");
-  ASSERT_EQ(made.exit_code, 0) << made.all();
-  const CommandResult trained = in_workplace(
-      launched(2, "run.yaml --model ./imported.yaml --train.steps 3 --run.seed 5 --run.dir " + second.directory));
-  ASSERT_EQ(trained.exit_code, 0) << trained.all();
-  EXPECT_HAS(trained.err, "begins with " + second.directory + "/checkpoints/step-000000: step 0, written by ");
-  EXPECT_EQ(trained.err.find("restart "), std::string::npos) << "it is the first start: " << trained.err;
-  ASSERT_EQ(second.losses().size(), 3u);
-  // It goes on where the first run ended, not where one begins.
-  const auto before = first.losses();
-  EXPECT_LT(std::abs(second.losses().front() - before.back()), std::abs(second.losses().front() - before.front()));
-}
-
 }  // namespace
 }  // namespace octet::test
