@@ -27,6 +27,7 @@ using Indices = std::vector<std::size_t>;
 
 std::vector<StoredFile> files_of(const std::vector<std::int64_t>& sizes) {
   std::vector<StoredFile> files;
+  files.reserve(sizes.size());
   for (const std::int64_t bytes : sizes) files.push_back({file_name(static_cast<int>(files.size())), bytes, ""});
   return files;
 }
