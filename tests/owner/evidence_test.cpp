@@ -33,6 +33,12 @@ OwnerRecord record_of(pid_t pid) {
 }
 
 class Evidence : public testing::Test {
+ public:
+  ~Evidence() override {
+    setenv("PATH", path_.c_str(), 1);
+    unsetenv("SLURM_CLUSTER_NAME");
+  }
+
  protected:
   Evidence() { write_bytes(file_, "x"); }
   OwnerState state_of(const OwnerRecord& owner, double patience = 600) const {
@@ -43,10 +49,6 @@ class Evidence : public testing::Test {
     write_bytes(folder_ / "bin/scontrol", "#!/bin/bash\n" + text);
     chmod((folder_ / "bin/scontrol").c_str(), 0755);
     setenv("PATH", fmt::format("{}/bin:{}", folder_.path(), path_).c_str(), 1);
-  }
-  ~Evidence() override {
-    setenv("PATH", path_.c_str(), 1);
-    unsetenv("SLURM_CLUSTER_NAME");
   }
 
   TempFolder folder_;
