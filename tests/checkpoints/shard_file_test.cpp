@@ -1,7 +1,11 @@
 #include "checkpoints/format/shard_file.h"
 
 #include <gtest/gtest.h>
+#include <hdf5.h>
 #include <unistd.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
 
 #include "checkpoints/format/hash.h"
 #include "tests/checkpoints/file_size_limit.h"
@@ -40,9 +44,19 @@ void expect_in(const std::string& part, const std::string& all) {
   EXPECT_NE(all.find(part), std::string::npos) << "expected \"" << part << "\" in: " << all;
 }
 
+/// HDF5 1.10 does not free what it has allocated for a piece of metadata whose read fails. (Before, it gives back what
+/// it keeps for later, so that what it takes is allocated here.)
+struct LeaksOfHdf5 {
+#ifdef __SANITIZE_ADDRESS__
+  herr_t emptied = H5garbage_collect();
+  __lsan::ScopedDisabler disabler;
+#endif
+};
+
 /// Wherever in the file it happens: a usage error would end a job that could go on. (Without some reads HDF5 does.)
 TEST_F(ShardFile, AReadThatFailsIsTheFileSystemsFault) {
   const Sample sample;
+  [[maybe_unused]] const LeaksOfHdf5 are_not_looked_for;
   int before_it = 0;  // reads that succeed
   for (bool whole_way = false; !whole_way; ++before_it) {
     ASSERT_LT(before_it, 1000);
