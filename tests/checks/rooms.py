@@ -147,6 +147,7 @@ LIBRARIES = {
     "hwloc": ["src/tuning/topology/", "src/cluster/cores/"],
     "simgrid/": ["src/tuning/contention/"],
     "gtest/": ["tests/"],
+    "sanitizer/": ["tests/"],
     "gmock/": ["tests/"],
     "benchmark/": ["tests/"],
     "fmt/": [""],
