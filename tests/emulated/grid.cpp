@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "tests/emulated/block_cluster.h"
+#include "tests/emulated/checks/stream_races.h"
+#include "tests/emulated/checks/touched_bytes.h"
 #include "tests/emulated/checks/watched.h"
 #include "tests/emulated/workers.h"
 
@@ -47,11 +49,15 @@ void run(const Grid& grid, const std::function<void()>& kernel) {
   std::iota(groups.begin(), groups.end(), 0u);
   std::shuffle(groups.begin(), groups.end(), order);
   try {
-    if (grid.cluster == 1) return run_apart(grid, groups, kernel, order());
-    for (const unsigned group : groups) run_cluster(grid, group, kernel, order());
+    if (grid.cluster == 1) run_apart(grid, groups, kernel, order());
+    if (grid.cluster > 1) {
+      for (const unsigned group : groups) run_cluster(grid, group, kernel, order());
+    }
   } catch (const Fault& f) {
+    if (accesses_are_checked) TouchedBytes::get().forget();
     throw Fault(fmt::format("{}: {}", grid.kernel, f.what()));
   }
+  launch_ends();
 }
 
 }  // namespace octet::emulated

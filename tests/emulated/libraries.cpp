@@ -5,6 +5,7 @@
 #include "kernels/cuda/host/cudnn_loading.h"
 #include "src/base/error.h"
 #include "tests/cuda/fake_cublas_lt.h"
+#include "tests/emulated/checks/stream_races.h"
 #include "tests/emulated/lt_product.h"
 #include "tests/emulated/streams.h"
 
@@ -16,7 +17,8 @@ using cuda_test::FakeLibrary, cuda_test::Product;
 cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const void* alpha, const void* a,
                         cublasLtMatrixLayout_t first, const void* b, cublasLtMatrixLayout_t second, const void* beta,
                         const void* c_data, cublasLtMatrixLayout_t c, void* d_data, cublasLtMatrixLayout_t d,
-                        const cublasLtMatmulAlgo_t*, void* workspace, std::size_t, cudaStream_t stream) {
+                        const cublasLtMatmulAlgo_t*, void* workspace, std::size_t workspace_bytes,
+                        cudaStream_t stream) {
   using cuda_test::number_of;
   const FakeLibrary& library = FakeLibrary::get();
   const Product product = cuda_test::product_of(operation, first, second, c, d);
@@ -26,7 +28,10 @@ cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const 
   if (kept != 0 && c_data == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   emulated::Device& device = emulated::Device::get();
   const emulated::Lock lock(device.mutex);
-  device.give(stream, [=] { emulated::multiply(product, at, factor, kept); });
+  device.give(stream, "cublasLtMatmul", [=] {
+    emulated::piece_writes(workspace, workspace_bytes);
+    emulated::multiply(product, at, factor, kept);
+  });
   return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -8,6 +8,7 @@
 #include "src/base/bfloat16.h"
 #include "src/base/float8.h"
 #include "src/base/round_up.h"
+#include "tests/emulated/checks/stream_races.h"
 #include "tests/emulated/thread_block.h"
 
 namespace octet::emulated {
@@ -15,6 +16,20 @@ namespace {
 
 using cuda_test::Product;
 constexpr std::int64_t block = 128;
+
+std::size_t size_of(std::uint64_t type) {
+  return type == CUDA_R_32F ? 4 : type == CUDA_R_16BF ? 2 : 1;
+}
+
+/// reaches(p, bytes) of each run of neighbouring elements of a matrix.
+template <typename F>
+void each_run(std::uint64_t data, const Product::Matrix& m, const F& reaches) {
+  const auto at = [&](std::uint64_t column) {
+    return reinterpret_cast<const void*>(data + column * m.leading * size_of(m.type));
+  };
+  if (m.leading == m.rows) return reaches(at(0), m.rows * m.columns * size_of(m.type));
+  for (std::uint64_t column = 0; column < m.columns; ++column) reaches(at(column), m.rows * size_of(m.type));
+}
 
 float element(const void* data, std::uint64_t type, std::int64_t i) {
   switch (type) {
@@ -53,6 +68,19 @@ struct Operand {
     }
   }
 
+  /// How many scales there are.
+  std::int64_t scale_count() const {
+    switch (mode) {
+      case CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F:
+        return kept;
+      case CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F:
+        return kept * ceil_div(contracted, block);
+      case CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F:
+        return ceil_div(kept, block) * round_up(ceil_div(contracted, block), 4);
+      default:
+        return 1;
+    }
+  }
   bool of_blocks() const { return cuda_test::rules::along_contraction(mode); }
   float scale(std::int64_t i, std::int64_t l) const {
     if (scales == nullptr) return 1.0f;
@@ -108,6 +136,13 @@ void multiply(const Product& p, const Product::Addresses& at, float alpha, float
   const Operand a(at.a, p.a, p.transposed_a == CUBLAS_OP_T, p.scale_a, p.scale_mode_a);
   const Operand b(at.b, p.b, p.transposed_b != CUBLAS_OP_T, p.scale_b, p.scale_mode_b);
   const std::vector<float> sums = scaled_sums(a, b);
+  each_run(at.a, p.a, piece_reads);
+  each_run(at.b, p.b, piece_reads);
+  for (const Operand* operand : {&a, &b}) {
+    if (operand->scales != nullptr) piece_reads(operand->scales, static_cast<std::size_t>(operand->scale_count()) * 4);
+  }
+  if (beta != 0) each_run(at.c, p.c, piece_reads);
+  each_run(at.d, p.d, piece_writes);
   auto* d = reinterpret_cast<void*>(at.d);
   const auto* c = reinterpret_cast<const void*>(at.c);
   for (std::int64_t j = 0, from = 0; j < b.kept; ++j) {

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "src/comm/nccl/nccl_api.h"
+#include "tests/emulated/checks/stream_races.h"
+#include "tests/emulated/checks/watched.h"
 #include "tests/emulated/streams.h"
 
 namespace octet {
@@ -88,7 +90,11 @@ ncclResult_t init(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclCo
 /// A call that MPI has begun. `sent`: what is sent is copied when it begins, since MPI takes no overlapping buffers.
 struct Begun {
   std::vector<char> sent;
-  MPI_Request request = MPI_REQUEST_NULL;
+  std::vector<MPI_Request> requests;
+  emulated::Clock::Told tells, heard;  ///< with the message: what is before it on the ranks (checks/moments.h)
+  std::function<void()> end;
+
+  MPI_Request* request() { return &requests.emplace_back(MPI_REQUEST_NULL); }
 };
 using Begin = std::function<void(Begun&)>;
 
@@ -97,24 +103,53 @@ void carry_out(const std::vector<Begin>& calls) {
   std::vector<Begun> begun(calls.size());
   for (std::size_t i = 0; i < calls.size(); ++i) calls[i](begun[i]);
   for (Begun& b : begun) {
-    for (int done = 0; MPI_Test(&b.request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done == 0;) usleep(50);
+    for (MPI_Request& request : b.requests) {
+      for (int done = 0; MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done == 0;) usleep(50);
+    }
+    for (auto from = b.heard.begin(); from != b.heard.end();) {
+      const auto next = from + static_cast<std::ptrdiff_t>(b.tells.size());
+      emulated::Doing::now().clock.hear({from, next}, world_rank());
+      from = next;
+    }
+    if (b.end != nullptr) b.end();
   }
 }
 
-thread_local int depth = 0;
-thread_local std::vector<std::pair<cudaStream_t, Begin>> grouped;
-
-void give(cudaStream_t stream, std::vector<Begin> calls) {
-  emulated::Device& device = emulated::Device::get();
-  const emulated::Lock lock(device.mutex);
-  device.give(stream, [calls = std::move(calls)] { carry_out(calls); });
+/// What is told, and as much room for what each of so many ranks tells. False where nobody asks.
+bool begin_telling(Begun& b, int ranks) {
+  if (!emulated::accesses_are_checked) return false;
+  int processes = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &processes);
+  b.tells = emulated::Doing::now().clock.told(world_rank(), processes);
+  b.heard.resize(b.tells.size() * static_cast<std::size_t>(ranks));
+  return true;
+}
+/// Behind the call is what was before it on any rank.
+void tell_all(Begun& b, ncclComm_t comm) {
+  if (!begin_telling(b, reinterpret_cast<Comm*>(comm)->size)) return;
+  const auto count = static_cast<int>(b.tells.size());
+  MPI_Iallgather(b.tells.data(), count, MPI_UINT64_T, b.heard.data(), count, MPI_UINT64_T, mpi_of(comm), b.request());
 }
 
-ncclResult_t add(cudaStream_t stream, Begin call) {
+thread_local int depth = 0;
+struct Call {
+  cudaStream_t stream;
+  const char* name;
+  Begin begin;
+};
+thread_local std::vector<Call> grouped;
+
+void give(cudaStream_t stream, const char* name, std::vector<Begin> calls) {
+  emulated::Device& device = emulated::Device::get();
+  const emulated::Lock lock(device.mutex);
+  device.give(stream, name, [calls = std::move(calls)] { carry_out(calls); });
+}
+
+ncclResult_t add(cudaStream_t stream, const char* name, Begin begin) {
   if (depth > 0) {
-    grouped.emplace_back(stream, std::move(call));
+    grouped.push_back({stream, name, std::move(begin)});
   } else {
-    give(stream, {std::move(call)});
+    give(stream, name, {std::move(begin)});
   }
   return ncclSuccess;
 }
@@ -124,71 +159,95 @@ ncclResult_t end_group() {
   if (--depth > 0) return ncclSuccess;
   auto calls = std::exchange(grouped, {});
   while (!calls.empty()) {
-    const cudaStream_t stream = calls.front().first;
+    const cudaStream_t stream = calls.front().stream;
+    const char* name = calls.front().name;
     std::vector<Begin> of_stream;
-    std::erase_if(calls, [&](auto& call) {
-      if (call.first != stream) return false;
-      of_stream.push_back(std::move(call.second));
+    std::erase_if(calls, [&](Call& call) {
+      if (call.stream != stream) return false;
+      of_stream.push_back(std::move(call.begin));
       return true;
     });
-    give(stream, std::move(of_stream));
+    give(stream, name, std::move(of_stream));
   }
   return ncclSuccess;
 }
 
 void copy_sent(Begun& b, const void* data, std::size_t bytes) {
+  emulated::piece_reads(data, bytes);
   b.sent.assign(static_cast<const char*>(data), static_cast<const char*>(data) + bytes);
 }
 
 ncclResult_t all_gather(const void* send, void* recv, std::size_t n, ncclDataType_t type, ncclComm_t comm,
                         cudaStream_t stream) {
   if (type != ncclUint8) return ncclInvalidArgument;
-  return add(stream, [=](Begun& b) {
+  return add(stream, "ncclAllGather", [=](Begun& b) {
     copy_sent(b, send, n);
     const int count = static_cast<int>(n);
-    MPI_Iallgather(b.sent.data(), count, MPI_BYTE, recv, count, MPI_BYTE, mpi_of(comm), &b.request);
+    emulated::piece_writes(recv, n * static_cast<std::size_t>(reinterpret_cast<Comm*>(comm)->size));
+    tell_all(b, comm);
+    MPI_Iallgather(b.sent.data(), count, MPI_BYTE, recv, count, MPI_BYTE, mpi_of(comm), b.request());
   });
 }
 
 ncclResult_t reduce_scatter(const void* send, void* recv, std::size_t n, ncclDataType_t type, ncclRedOp_t op,
                             ncclComm_t comm, cudaStream_t stream) {
   if (type != ncclFloat32 || op != ncclSum) return ncclInvalidArgument;
-  return add(stream, [=](Begun& b) {
+  return add(stream, "ncclReduceScatter", [=](Begun& b) {
     copy_sent(b, send, n * 4 * static_cast<std::size_t>(reinterpret_cast<Comm*>(comm)->size));
-    MPI_Ireduce_scatter_block(b.sent.data(), recv, static_cast<int>(n), MPI_FLOAT, MPI_SUM, mpi_of(comm), &b.request);
+    emulated::piece_writes(recv, n * 4);
+    tell_all(b, comm);
+    MPI_Ireduce_scatter_block(b.sent.data(), recv, static_cast<int>(n), MPI_FLOAT, MPI_SUM, mpi_of(comm), b.request());
   });
 }
 
 ncclResult_t all_reduce(const void* send, void* recv, std::size_t n, ncclDataType_t type, ncclRedOp_t op,
                         ncclComm_t comm, cudaStream_t stream) {
   if (type != ncclFloat32 && type != ncclInt32) return ncclInvalidArgument;
-  return add(stream, [=](Begun& b) {
+  return add(stream, "ncclAllReduce", [=](Begun& b) {
     copy_sent(b, send, n * 4);
+    emulated::piece_writes(recv, n * 4);
+    tell_all(b, comm);
     MPI_Iallreduce(b.sent.data(), recv, static_cast<int>(n), type == ncclFloat32 ? MPI_FLOAT : MPI_INT,
-                   op == ncclSum ? MPI_SUM : MPI_MAX, mpi_of(comm), &b.request);
+                   op == ncclSum ? MPI_SUM : MPI_MAX, mpi_of(comm), b.request());
   });
 }
 
 ncclResult_t broadcast(const void* send, void* recv, std::size_t n, ncclDataType_t type, int root, ncclComm_t comm,
                        cudaStream_t stream) {
   if (type != ncclUint8) return ncclInvalidArgument;
-  return add(stream, [=](Begun& b) {
-    if (reinterpret_cast<Comm*>(comm)->rank == root && send != recv) std::memcpy(recv, send, n);
-    MPI_Ibcast(recv, static_cast<int>(n), MPI_BYTE, root, mpi_of(comm), &b.request);
+  return add(stream, "ncclBroadcast", [=](Begun& b) {
+    const bool is_root = reinterpret_cast<Comm*>(comm)->rank == root;
+    if (is_root) emulated::piece_reads(send, n);
+    if (!is_root || send != recv) emulated::piece_writes(recv, n);
+    if (begin_telling(b, 1)) {
+      if (is_root) b.heard = b.tells;
+      MPI_Ibcast(b.heard.data(), static_cast<int>(b.heard.size()), MPI_UINT64_T, root, mpi_of(comm), b.request());
+    }
+    if (is_root && send != recv) std::memcpy(recv, send, n);
+    MPI_Ibcast(recv, static_cast<int>(n), MPI_BYTE, root, mpi_of(comm), b.request());
   });
 }
 
 ncclResult_t send(const void* data, std::size_t n, ncclDataType_t type, int peer, ncclComm_t comm,
                   cudaStream_t stream) {
   if (type != ncclUint8) return ncclInvalidArgument;
-  return add(stream,
-             [=](Begun& b) { MPI_Isend(data, static_cast<int>(n), MPI_BYTE, peer, 0, mpi_of(comm), &b.request); });
+  return add(stream, "ncclSend", [=](Begun& b) {
+    emulated::piece_reads(data, n);
+    MPI_Isend(data, static_cast<int>(n), MPI_BYTE, peer, 0, mpi_of(comm), b.request());
+    if (!begin_telling(b, 0)) return;
+    MPI_Isend(b.tells.data(), static_cast<int>(b.tells.size()), MPI_UINT64_T, peer, 1, mpi_of(comm), b.request());
+  });
 }
 
+/// It writes nothing before the message is there: what was before that is on the sender is before what is written.
 ncclResult_t receive(void* data, std::size_t n, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
   if (type != ncclUint8) return ncclInvalidArgument;
-  return add(stream,
-             [=](Begun& b) { MPI_Irecv(data, static_cast<int>(n), MPI_BYTE, peer, 0, mpi_of(comm), &b.request); });
+  return add(stream, "ncclRecv", [=](Begun& b) {
+    MPI_Irecv(data, static_cast<int>(n), MPI_BYTE, peer, 0, mpi_of(comm), b.request());
+    if (!begin_telling(b, 1)) return;
+    b.end = [=] { emulated::piece_writes(data, n); };
+    MPI_Irecv(b.heard.data(), static_cast<int>(b.heard.size()), MPI_UINT64_T, peer, 1, mpi_of(comm), b.request());
+  });
 }
 
 ncclResult_t end(ncclComm_t comm) {

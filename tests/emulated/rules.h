@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/emulated/checks/stream_races.h"
 #include "tests/emulated/checks/watched.h"
 #include "tests/emulated/streams.h"
 
@@ -21,6 +22,7 @@ class EmulatedRules : public ::testing::Test {
     cudaMallocHost(reinterpret_cast<void**>(&host), bytes);
   }
   void TearDown() override {
+    emulated::look_for_stream_races(true);
     emulated::Device::get().order = emulated::Order::mixed;
     emulated::Device::get().broken = emulated::Device::get().last_error = cudaSuccess;
     cudaStreamDestroy(stream);

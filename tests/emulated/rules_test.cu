@@ -8,7 +8,7 @@
 namespace octet::cuda {
 namespace {
 
-using emulated::accesses_are_checked, emulated::Device, emulated::Order;
+using emulated::accesses_are_checked, emulated::Device, emulated::look_for_stream_races, emulated::Order;
 
 __global__ void wait_apart() {
   if (threadIdx.x == 0) __syncwarp(3u);
@@ -181,6 +181,7 @@ TEST_F(EmulatedRules, ABarrierOfNoCluster) {
 }
 
 TEST_F(EmulatedRules, AStreamThatDoesNotWaitReadsWhatWasThereBefore) {
+  look_for_stream_races(false);
   cudaStream_t other = nullptr;
   cudaEvent_t event = nullptr;
   cudaStreamCreateWithPriority(&other, cudaStreamNonBlocking, 0);
@@ -195,6 +196,7 @@ TEST_F(EmulatedRules, AStreamThatDoesNotWaitReadsWhatWasThereBefore) {
 }
 
 TEST_F(EmulatedRules, AnEarlyStreamOverwritesWhatNobodyKeepsItFrom) {
+  look_for_stream_races(false);
   Device::get().order = Order::early;
   cudaStream_t other = nullptr;
   cudaStreamCreateWithPriority(&other, cudaStreamNonBlocking, 0);

@@ -59,7 +59,8 @@ void give(cudaStream_t stream, Grid grid, const void* kernel, std::function<void
     if (grid.cluster > 1 && (grid.blocks.x % grid.cluster != 0 || grid.cluster > most.cluster))
       return cudaErrorInvalidClusterSize;
     if (grid.shared > most.shared) return cudaErrorInvalidValue;
-    device.give(stream, [grid = std::move(grid), thread = std::move(thread)] {
+    std::string name = grid.kernel;
+    device.give(stream, std::move(name), [grid = std::move(grid), thread = std::move(thread)] {
       end_badly();
       run(grid, thread);
     });

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "tests/emulated/checks/device_places.h"
+#include "tests/emulated/checks/stream_races.h"
 #include "tests/emulated/runtime.h"
 #include "tests/emulated/thread_block.h"
 
@@ -30,6 +31,7 @@ cudaError_t take(void** out, std::size_t bytes, std::map<const void*, std::size_
   if (&into == &memory().device && memory().used + bytes > total_memory) return cudaErrorMemoryAllocation;
   *out = Places::get().take(bytes);
   if (*out == nullptr) return cudaErrorMemoryAllocation;
+  forget_bytes(*out, bytes);
   std::memset(*out, 0xFF, bytes);  // nobody may count on zeros
   into[*out] = bytes;
   if (&into == &memory().device) memory().used += bytes;
@@ -40,6 +42,7 @@ cudaError_t give_back(void* p, std::map<const void*, std::size_t>& from) {
   const auto found = from.find(p);
   if (found == from.end()) return cudaErrorInvalidValue;
   if (&from == &memory().device) memory().used -= found->second;
+  forget_bytes(p, found->second);
   std::memset(p, 0xFF, found->second);
   from.erase(found);
   Places::get().give_back(p);
@@ -56,10 +59,17 @@ cudaError_t copy(Device& device, Lock& lock, void* to, const void* from, std::si
   if (kind == cudaMemcpyHostToDevice && pageable(from)) {
     // It is staged before the call returns, so that the caller may change it.
     std::vector<char> staged(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
-    device.give(stream, [to, staged = std::move(staged)] { std::memcpy(to, staged.data(), staged.size()); });
+    device.give(stream, "cudaMemcpyAsync", [to, staged = std::move(staged)] {
+      piece_writes(to, staged.size());
+      std::memcpy(to, staged.data(), staged.size());
+    });
     return cudaSuccess;
   }
-  device.give(stream, [to, from, bytes] { std::memmove(to, from, bytes); });
+  device.give(stream, "cudaMemcpyAsync", [to, from, bytes] {
+    piece_reads(from, bytes);
+    piece_writes(to, bytes);
+    std::memmove(to, from, bytes);
+  });
   if (kind == cudaMemcpyDeviceToHost && pageable(to)) return finish(device, lock, stream);
   return cudaSuccess;
 }
@@ -91,13 +101,20 @@ cudaError_t cudaFree(void* p) {
     return give_back(p, memory().device);
   });
 }
-cudaError_t cudaMallocFromPoolAsync(void** out, std::size_t bytes, cudaMemPool_t, cudaStream_t) {
-  return call([&](Device&, Lock&) { return take(out, bytes, memory().device); });
+cudaError_t cudaMallocFromPoolAsync(void** out, std::size_t bytes, cudaMemPool_t, cudaStream_t stream) {
+  return call([&](Device& device, Lock&) {
+    const cudaError_t status = take(out, bytes, memory().device);
+    if (status != cudaSuccess) return status;
+    device.give(stream, "cudaMallocFromPoolAsync", [p = *out, bytes] { piece_writes(p, bytes); });
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaFreeAsync(void* p, cudaStream_t stream) {
   return call([&](Device& device, Lock&) {
-    device.give(stream, [&device, p] {
+    device.give(stream, "cudaFreeAsync", [&device, p] {
       const Lock lock(device.mutex);
+      const auto allocation = memory().device.find(p);
+      if (allocation != memory().device.end()) piece_writes(p, allocation->second);
       if (give_back(p, memory().device) != cudaSuccess) fault("memory is freed that is not there, or a second time");
     });
     return cudaSuccess;
@@ -119,7 +136,10 @@ cudaError_t cudaFreeHost(void* p) {
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   return call([&](Device& device, Lock&) {
     if (!is_of(memory().device, to, bytes)) return cudaErrorInvalidValue;
-    device.give(stream, [=] { std::memset(to, value, bytes); });
+    device.give(stream, "cudaMemsetAsync", [=] {
+      piece_writes(to, bytes);
+      std::memset(to, value, bytes);
+    });
     return cudaSuccess;
   });
 }

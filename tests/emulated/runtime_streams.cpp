@@ -1,4 +1,5 @@
 // CUDA's run time for the emulated device: streams, events and graphs.
+#include "tests/emulated/checks/stream_races.h"
 #include "tests/emulated/runtime.h"
 
 namespace octet::emulated {
@@ -21,6 +22,7 @@ cudaError_t finish(Device& device, Lock& lock, cudaStream_t stream) {
     return cudaErrorStreamCaptureUnsupported;
   }
   device.run_until(lock, s, s->given);
+  device.host_knows(s->clock);
   return cudaSuccess;
 }
 
@@ -53,7 +55,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
   return call([&](Device& device, Lock&) {
-    device.give(stream, [function, data] { function(data); });
+    device.give(stream, "cudaLaunchHostFunc", [function, data] { function(data); });
     return cudaSuccess;
   });
 }
@@ -76,13 +78,15 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     point->capture = point->stream->capture;
     of(event)->point = point;
     if (point->capture == nullptr) {
-      device.give(stream, [&device, point] {
+      device.give(stream, "cudaEventRecord", [&device, point] {
         const Lock lock(device.mutex);
         point->reached = std::chrono::steady_clock::now();
         point->is_reached = true;
+        point->clock = Doing::now().clock;
       });
     }
     point->position = point->stream->given;
+    if (point->capture != nullptr) point->clock = point->capture->clock(point->stream->lane);
     return cudaSuccess;
   });
 }
@@ -93,7 +97,9 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return call([&](Device& device, Lock& lock) {
     const auto point = of(event)->point;
     if (point != nullptr && point->capture != nullptr) return cudaErrorCapturedEvent;
-    if (point != nullptr) device.run_until(lock, point->stream, point->position);
+    if (point == nullptr) return cudaSuccess;
+    device.run_until(lock, point->stream, point->position);
+    device.host_knows(point->clock);
     return cudaSuccess;
   });
 }
@@ -101,6 +107,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   return call([&](Device& device, Lock&) {
     const auto& point = of(event)->point;
+    if (point != nullptr && point->is_reached) device.host_knows(point->clock);
     if (point == nullptr || point->is_reached) return cudaSuccess;
     if (point->capture != nullptr) return cudaErrorCapturedEvent;
     device.begin(*point->stream, point->position);
@@ -129,18 +136,17 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   });
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
-  *executable = reinterpret_cast<cudaGraphExec_t>(new GraphWork(*reinterpret_cast<GraphWork*>(graph)));
-  return cudaSuccess;
+  return call([&](Device& device, Lock&) {
+    *executable = reinterpret_cast<cudaGraphExec_t>(device.instantiate(*reinterpret_cast<GraphWork*>(graph)));
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
   return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   return call([&](Device& device, Lock&) {
-    const auto* graph = reinterpret_cast<GraphWork*>(executable);
-    device.give(stream, [graph] {
-      for (const Work& work : graph->work) work();
-    });
+    device.launch(*reinterpret_cast<GraphWork*>(executable), stream);
     return cudaSuccess;
   });
 }
@@ -149,7 +155,9 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   return cudaSuccess;
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
-  delete reinterpret_cast<GraphWork*>(executable);
+  Device& device = Device::get();
+  const Lock lock(device.mutex);
+  device.end(reinterpret_cast<GraphWork*>(executable));
   return cudaSuccess;
 }
 }

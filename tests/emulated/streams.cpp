@@ -4,6 +4,7 @@
 #include <iostream>
 #include <thread>
 
+#include "tests/emulated/checks/stream_races.h"
 #include "tests/emulated/emulated_launch.h"
 #include "tests/emulated/thread_block.h"
 
@@ -14,9 +15,45 @@ Device& Device::get() {
   return *device;
 }
 
+void GraphWork::add(std::size_t lane, std::string what, Work piece) {
+  work.push_back(std::move(piece));
+  clock(lane).raise(lane, work.size());
+  moments.push_back({std::move(what), lane, work.size(), clock(lane)});
+}
+
+/// What messages tell one piece, all pieces behind it in the order of the capture have heard.
+void GraphWork::run(const std::vector<Lane>& launched) const {
+  Clock& before = Doing::now().clock;
+  for (const Lane& lane : launched) before.raise(lane.own, lane.before);
+  Clock all = before;
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    const Moment& captured = moments[i];
+    Moment now{captured.what, 0, 0, before};
+    for (const Lane& lane : launched) {
+      const std::uint64_t pieces = captured.clock.of(lane.captured);
+      if (pieces > 0) now.clock.raise(lane.own, lane.before + pieces);
+      if (lane.captured != captured.lane) continue;
+      now.lane = lane.own;
+      now.position = lane.before + captured.position;
+    }
+    const Doing doing(std::move(now));
+    work[i]();
+    all.join(Doing::now().clock);
+    before.hear_of_others(all);
+  }
+  before.join(all);
+}
+
+Clock& GraphWork::clock(std::size_t lane) {
+  if (lane >= of_stream.size()) of_stream.resize(lane + 1);
+  return of_stream[lane];
+}
+
 std::shared_ptr<Stream> Device::started() {
   auto made = std::make_shared<Stream>();
   made->order = order;
+  made->lane = lanes_.begin();
+  made->given = made->done = made->wanted = lanes_.last(made->lane);
   draw(*made);
   // Detached: one that waits for a process that is gone must not keep this one.
   std::thread([this, made] { work(Lock(mutex), made); }).detach();
@@ -37,6 +74,9 @@ cudaStream_t Device::make_stream() {
 void Device::destroy(Lock& lock, cudaStream_t handle) {
   const auto s = stream(handle);
   run_until(lock, s, s->given);
+  host_.join(s->clock);
+  lanes_.last(s->lane) = s->given;
+  lanes_.end(s->lane);
   s->ends = true;
   changed_.notify_all();
   std::erase(streams_, s);
@@ -53,13 +93,13 @@ std::shared_ptr<Stream> Device::stream(cudaStream_t handle) {
   return *found;
 }
 
-void Device::give(cudaStream_t handle, Work work) {
+void Device::give(cudaStream_t handle, std::string what, Work work) {
   const auto s = stream(handle);
   if (s->capture != nullptr) {
-    s->capture->work.push_back(std::move(work));
+    s->capture->add(s->lane, std::move(what), std::move(work));
     return;
   }
-  s->queue.push_back(std::move(work));
+  s->queue.push_back({std::move(work), std::move(what), host_});
   ++s->given;
   if (s->stretch > 0 && --s->stretch == 0) draw(*s);
   if (s->early) begin(*s, s->given);
@@ -77,9 +117,12 @@ void Device::run_until(Lock& lock, const std::shared_ptr<Stream>& s, std::uint64
 }
 
 void Device::run_all(Lock& lock) {
-  const auto all = streams_;
-  for (const auto& s : all) run_until(lock, s, s->given);
-  if (standard_ != nullptr) run_until(lock, standard_, standard_->given);
+  auto all = streams_;
+  if (standard_ != nullptr) all.push_back(standard_);
+  for (const auto& s : all) {
+    run_until(lock, s, s->given);
+    host_.join(s->clock);
+  }
 }
 
 /// The thread of a stream.
@@ -98,17 +141,21 @@ void Device::work(Lock lock, const std::shared_ptr<Stream>& s) {
 }
 
 void Device::do_next(Lock& lock, Stream& s) {
-  const Work work = std::move(s.queue.front());
+  const Piece piece = std::move(s.queue.front());
   s.queue.pop_front();
   if (broken == cudaSuccess) {
+    s.clock.join(piece.host);
+    s.clock.raise(s.lane, s.done + 1);
+    const Doing doing({piece.what, s.lane, s.done + 1, s.clock});
     lock.unlock();
     std::string fault;
     try {
-      work();
+      piece.work();
     } catch (const Fault& f) {
       fault = f.what();
     }
     lock.lock();
+    s.clock.join(Doing::now().clock);
     if (!fault.empty()) {
       broken = cudaErrorLaunchFailure;
       std::cerr << "emulated device: " << fault << '\n';
@@ -125,15 +172,17 @@ cudaError_t Device::wait(cudaStream_t handle, const std::shared_ptr<Point>& poin
   if (point->capture != nullptr) {
     if (s->capture != nullptr && s->capture != point->capture) return cudaErrorStreamCaptureMerge;
     s->capture = point->capture;  // the stream joins; the order of what is given is the graph's
+    s->capture->clock(s->lane).join(point->clock);
     return cudaSuccess;
   }
   if (s->capture != nullptr) {
     s->invalid = true;
     return cudaErrorStreamCaptureIsolation;
   }
-  give(handle, [this, point] {
+  give(handle, "cudaStreamWaitEvent", [this, point] {
     Lock lock(mutex);
     run_until(lock, point->stream, point->position);
+    Doing::now().clock.join(point->clock);
   });
   return cudaSuccess;
 }
@@ -174,6 +223,32 @@ cudaError_t Device::end_capture(cudaStream_t handle, GraphWork** graph) {
   if (!valid) return cudaErrorStreamCaptureInvalidated;
   *graph = new GraphWork(*captured);
   return cudaSuccess;
+}
+
+GraphWork* Device::instantiate(const GraphWork& graph) {
+  auto* executable = new GraphWork(graph);
+  for (const Moment& moment : graph.moments) {
+    const bool is_new = std::none_of(executable->lanes.begin(), executable->lanes.end(),
+                                     [&](const auto& lane) { return lane.captured == moment.lane; });
+    if (is_new) executable->lanes.push_back({moment.lane, lanes_.begin()});
+  }
+  return executable;
+}
+
+/// Each launch is behind the one before, as CUDA has it.
+void Device::launch(GraphWork& executable, cudaStream_t handle) {
+  auto lanes = executable.lanes;
+  for (GraphWork::Lane& lane : lanes) lane.before = lanes_.last(lane.own);
+  for (const GraphWork::Lane& lane : lanes) lanes_.last(lane.own) += executable.work.size();
+  give(handle, "cudaGraphLaunch", [&executable, lanes = std::move(lanes)] { executable.run(lanes); });
+}
+
+void Device::end(GraphWork* executable) {
+  for (const GraphWork::Lane& lane : executable->lanes) {
+    host_.raise(lane.own, lanes_.last(lane.own));
+    lanes_.end(lane.own);
+  }
+  delete executable;
 }
 
 }  // namespace octet::emulated

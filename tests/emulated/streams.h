@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/emulated/checks/moments.h"
+
 /// Streams, events and graphs of the emulated device. A stream has a thread, which does its work as early as it may, at
 /// once, or as late: when the host waits for it, or another stream that the host waits for does. Work that does not
 /// wait for what it needs meets what is not there yet on a late stream; what is freed or overwritten too early is gone
@@ -30,8 +32,30 @@ inline std::size_t setting(const char* name, std::size_t otherwise) {
 using Work = std::function<void()>;
 using Lock = std::unique_lock<std::mutex>;
 
+/// Work that a stream was given.
+struct Piece {
+  Work work;
+  std::string what;  ///< for messages
+  Clock host;        ///< what the host had waited for
+};
+
+/// A graph, or what can be launched of one.
 struct GraphWork {
+  /// For a stream that was captured, by its lane: the graph's own lane, and how much of it is before a launch.
+  struct Lane {
+    std::size_t captured, own;
+    std::uint64_t before = 0;
+  };
+
   std::vector<Work> work;
+  std::vector<Moment> moments;   ///< of each, of the captured lanes
+  std::vector<Clock> of_stream;  ///< by those lanes, while it is captured
+  std::vector<Lane> lanes;       ///< of what is launched
+
+  void add(std::size_t lane, std::string what, Work piece);
+  /// All of it, as a piece of a stream's work.
+  void run(const std::vector<Lane>& launched) const;
+  Clock& clock(std::size_t lane);
 };
 
 /// When streams work.
@@ -45,7 +69,9 @@ struct Stream {
   Order order = Order::mixed;
   bool early = false;
   int stretch = 0;  ///< pieces of work until it is drawn again whether the stream is early; 0: never
-  std::deque<Work> queue;
+  std::deque<Piece> queue;
+  std::size_t lane = 0;
+  Clock clock;                                    ///< what is before the piece that it does next
   std::uint64_t given = 0, done = 0, wanted = 0;  ///< pieces of work
   bool ends = false;
   std::shared_ptr<GraphWork> capture;  ///< what is given goes there, while there is one
@@ -58,6 +84,7 @@ struct Stream {
 struct Point {
   std::shared_ptr<Stream> stream;
   std::uint64_t position = 0;
+  Clock clock;  ///< what is before it, once it is reached
   std::shared_ptr<GraphWork> capture;
   std::chrono::steady_clock::time_point reached;
   bool is_reached = false;
@@ -85,19 +112,24 @@ class Device {
   void destroy(Lock& lock, cudaStream_t stream);
   std::shared_ptr<Stream> stream(cudaStream_t handle);
 
-  /// Work for a stream, or for the graph that captures it.
-  void give(cudaStream_t handle, Work work);
+  /// Work for a stream, or for the graph that captures it. `what`: for messages.
+  void give(cudaStream_t handle, std::string what, Work work);
   /// Has a stream work as far as there.
   void begin(Stream& stream, std::uint64_t position);
   /// The same, and waits.
   void run_until(Lock& lock, const std::shared_ptr<Stream>& stream, std::uint64_t position);
   void run_all(Lock& lock);
+  /// The host knows that all of this is done.
+  void host_knows(const Clock& done) { host_.join(done); }
 
   cudaError_t wait(cudaStream_t stream, const std::shared_ptr<Point>& event);
   cudaError_t begin_capture(cudaStream_t stream);
   /// Whether this thread captures; then the captures are invalid, for it does what they forbid.
   bool spoils_capture();
   cudaError_t end_capture(cudaStream_t stream, GraphWork** graph);
+  GraphWork* instantiate(const GraphWork& graph);
+  void launch(GraphWork& executable, cudaStream_t stream);
+  void end(GraphWork* executable);
 
  private:
   std::shared_ptr<Stream> started();
@@ -108,6 +140,8 @@ class Device {
   std::condition_variable changed_;
   std::vector<std::shared_ptr<Stream>> streams_;
   std::shared_ptr<Stream> standard_;
+  Lanes lanes_;
+  Clock host_;  ///< what is before all that the host gives from now on
   std::minstd_rand drawn_{static_cast<unsigned>(setting("OCTET_EMULATED_SEED", 1))};
 };
 

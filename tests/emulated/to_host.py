@@ -4,6 +4,7 @@ dynamic shared memory a call. Everything else is done by the headers that are in
 
 Usage: to_host.py FILE.cu FILE.cpp
 """
+import os
 import re
 import sys
 
@@ -12,7 +13,12 @@ DYNAMIC = re.compile(r"extern __shared__ (?:__align__\(\d+\) )?(\w+) (\w+)\[\];"
 
 
 def converted(text, name):
-    text = LAUNCH.sub(lambda m: f'::octet::emulated::Launch("{m[1]}", {m[2]})({m[1]}{"" if m[3] else ", "}{m[3]}', text)
+    def launch(m):
+        # Several files call what they launch just so.
+        of_file = f" of {os.path.basename(name)}" if m[1] == "kernel" else ""
+        return f'::octet::emulated::Launch("{m[1]}{of_file}", {m[2]})({m[1]}{"" if m[3] else ", "}{m[3]}'
+
+    text = LAUNCH.sub(launch, text)
     text = DYNAMIC.sub(r"\1* \2 = ::octet::emulated::dynamic_shared<\1>();", text)
     if "<<<" in text or "extern __shared__" in text:
         sys.exit(f"{name}: a launch or a declaration of dynamic shared memory that to_host.py does not understand")

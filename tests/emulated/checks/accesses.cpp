@@ -5,6 +5,7 @@
 
 #include "tests/emulated/checks/device_places.h"
 #include "tests/emulated/checks/races.h"
+#include "tests/emulated/checks/touched_bytes.h"
 #include "tests/emulated/thread_block.h"
 
 extern "C" const char __executable_start, _end;  // of the program, from the linker
@@ -72,6 +73,8 @@ void check_access(std::uintptr_t at, std::size_t size, Access access, Watched& m
   if (Places::holds(at)) {
     if (!Places::are_taken(at, size) || access == Access::copy)
       refuse(fmt::format("{} {}", verb(access), place(at, size, block)), from);
+    if (access != Access::write) TouchedBytes::add(at, size, false);
+    if (access == Access::write || access == Access::atomic) TouchedBytes::add(at, size, true);
     return touch_device(at, size, access, me, from);
   }
   Shadow* const word = shadow_of_shared(at, block);

@@ -15,22 +15,20 @@ namespace {
 
 constexpr std::size_t most_kept = std::size_t{64} << 20;  // bytes that are freed and stay readable
 
-/// Addresses that cost memory only where they are touched.
-void reserve(std::uintptr_t at, std::size_t bytes) {
-  void* const wanted = reinterpret_cast<void*>(at);
-  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
-  if (mmap(wanted, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) != wanted) {
-    std::fprintf(stderr, "emulated device: no %zu GiB of addresses at %p\n", bytes >> 30, wanted);
-    std::abort();
-  }
-  madvise(wanted, bytes, MADV_NOHUGEPAGE);
-}
-
 std::size_t pages_of(std::size_t bytes) {
   return std::max<std::size_t>((bytes + Places::page - 1) / Places::page, 1) * Places::page;
 }
 
 }  // namespace
+
+void reserve_addresses(void* at, std::size_t bytes) {
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+  if (mmap(at, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) != at) {
+    std::fprintf(stderr, "emulated device: no %zu GiB of addresses at %p\n", bytes >> 30, at);
+    std::abort();
+  }
+  madvise(at, bytes, MADV_NOHUGEPAGE);
+}
 
 Places& Places::get() {
   static auto* all = new Places;
@@ -38,10 +36,9 @@ Places& Places::get() {
 }
 
 Places::Places() {
-  reserve(begin, bytes);
-  reserve(reinterpret_cast<std::uintptr_t>(taken_of_page()), bytes / page * sizeof(std::uint16_t));
-  if (accesses_are_checked)
-    reserve(reinterpret_cast<std::uintptr_t>(Shadow::of_device(begin)), bytes / Shadow::word * sizeof(Shadow));
+  reserve_addresses(reinterpret_cast<void*>(begin), bytes);
+  reserve_addresses(taken_of_page(), bytes / page * sizeof(std::uint16_t));
+  if (accesses_are_checked) reserve_addresses(Shadow::of_device(begin), bytes / Shadow::word * sizeof(Shadow));
 }
 
 bool Places::are_taken_of_pages(std::uintptr_t place, std::size_t size) {

@@ -11,6 +11,9 @@
 /// pages that belong to nobody: an access beyond an allocation, or to one that was freed, meets nothing.
 namespace octet::emulated {
 
+/// Addresses that cost memory only where they are touched. Ends the program where there are none.
+void reserve_addresses(void* at, std::size_t bytes);
+
 class Places {
  public:
   static constexpr std::uintptr_t begin = 0x1000'0000'0000, bytes = std::uintptr_t{1} << 40, page = 4096;

@@ -5,6 +5,7 @@
 
 #include "tests/emulated/checks/accesses.h"
 #include "tests/emulated/checks/device_places.h"
+#include "tests/emulated/checks/touched_bytes.h"
 
 namespace octet::emulated {
 namespace {
@@ -62,7 +63,10 @@ template <unsigned size, bool writes>
   const WatchedBlock& block = *me->block;
   if (at % Shadow::word == 0 && !block.too_long) {
     if (Places::holds(at)) {
-      if (Places::are_taken(at, size) && remember<size, writes, false>(Shadow::of_device(at), *me)) return;
+      if (Places::are_taken(at, size) && remember<size, writes, false>(Shadow::of_device(at), *me)) {
+        TouchedBytes::add(at, size, writes);
+        return;
+      }
     } else if (!writes || block.read_by_others == nullptr) {
       Shadow* const word = block.shadow(at, size);
       if (word != nullptr && remember<size, writes, true>(word, *me)) return;

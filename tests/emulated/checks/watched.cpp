@@ -12,6 +12,7 @@
 
 #include "tests/emulated/block_shared_memory.h"
 #include "tests/emulated/checks/device_places.h"
+#include "tests/emulated/checks/touched_bytes.h"
 #include "tests/emulated/thread_block.h"
 
 namespace octet::emulated {
@@ -40,6 +41,7 @@ void Outside::go_back() {
 
 void begin_launch(std::uint32_t blocks) {
   Places::get();
+  if (accesses_are_checked) TouchedBytes::get();
   forget_sync_points();
   first_of_launch = next_run;
   next_run += blocks;
