@@ -100,7 +100,7 @@ TEST_F(CheckpointCommand, WrongUseIsOneMessageAndExitCode64) {
       {"export " + c + " " + run(), run() + ": exists"},
       {"import " + c, "expected DIR and CHECKPOINT"},
       {"import " + c + out, c + "/config.json"},
-      {"import " + none + out + " --writers 0", "--writers is 0"},
+      {"import " + none + out + " --writers 65537", "--writers is 65537"},
       {"view " + none, "is no folder"},
   };
   for (const auto& [arguments, expected] : cases) {
