@@ -5,6 +5,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import time
 
 from harness import BIN, CLUSTER, STOP_AT, Run, Skipped, expect, output_of, processes_of, scenario, until
 from slurm_fails import finds_a_sick_node
@@ -292,6 +293,27 @@ def a_preempted_job_comes_back(folder):
     output_of("scancel", hog, *run.jobs)
     run.wait_for_end()
     run.losses()
+
+
+@scenario
+def a_job_that_is_cancelled_within_its_grace_time_does_not_come_back(folder):
+    run = Run(folder, "cancelled-in-grace", 100000)
+    # Its ranks do not hear Slurm, and are still at work when the user cancels.
+    train = folder / "deaf-train"
+    train.write_text(f"#!/bin/bash\ntrap '' TERM\nexec setsid --wait {BIN}/octet-train \"$@\"\n")
+    train.chmod(0o755)
+    run.submit_changed(2, {r"^#SBATCH --partition=.*$": "#SBATCH --partition=low", r"^octet_train=.*$": f"octet_train={train}"})
+    run.wait_for_step(10)
+    (job,) = run.jobs
+    hog = take_its_nodes(run)
+    until("the preemption", lambda: re.search(r" PreemptTime=\d", output_of("scontrol", "show", "job", job)), 60)
+    time.sleep(5)
+    output_of("scancel", job)
+    (run.dir / "stop").touch()
+    run.wait_for_end()
+    output_of("scancel", hog)
+    expect(run.state_of(job) == "CANCELLED", run.state_of(job))
+    expect(run.actions() == ["stop"] and "cancelled" in run.status()["reason"], f"{run.status()}\n{run.log()}")
 
 
 @scenario
