@@ -18,7 +18,7 @@ class OpenShards {
   /// The most files that stay open by default, where the process may open enough.
   static constexpr std::size_t enough = 512;
 
-  /// The default leaves half of the files that this process may open to others; each takes 1.5 MiB at most.
+  /// The default leaves half of the files that this process may open to others; each takes 0.85 MiB at most.
   explicit OpenShards(std::size_t most = most_by_default()) : most_(most) {}
 
   /// The file of that name, opened where it is not open. Valid until the next call of either. Throws as ShardReader

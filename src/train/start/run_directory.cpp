@@ -127,7 +127,10 @@ std::unique_ptr<OwnerLease> claim(const std::string& path, Communicator& hosts) 
     }
     return nullptr;
   }
-  const auto still_watching = [&] { largest(goes_on, hosts); };
+  const auto still_watching = [&] {
+    const OperationScope look("watch of the run directory's owner");  // of one rank too the heartbeat goes on
+    largest(goes_on, hosts);
+  };
   auto lease = std::make_unique<OwnerLease>(path, owner_patience_seconds(), still_watching);
   largest(done, hosts);
   return lease;
