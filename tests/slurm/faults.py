@@ -297,10 +297,10 @@ def a_preempted_job_comes_back(folder):
 
 @scenario
 def a_job_that_is_cancelled_within_its_grace_time_does_not_come_back(folder):
-    run = Run(folder, "cancelled-in-grace", 100000)
-    # Its ranks do not hear Slurm, and are still at work when the user cancels.
-    train = folder / "deaf-train"
-    train.write_text(f"#!/bin/bash\ntrap '' TERM\nexec setsid --wait {BIN}/octet-train \"$@\"\n")
+    run = Run(folder, "cancelled-in-grace", 100000, {"checkpoint.interval": '"100000 steps"', "comm.timeout_seconds": 60})
+    # A rank stands still in the save that the preemption asks for, until the cancellation has it go on.
+    train = folder / "stopping-train"
+    train.write_text(f'#!/bin/bash\nexec env LD_PRELOAD={STOP_AT} OCTET_STOP_AT=fsync {BIN}/octet-train "$@"\n')
     train.chmod(0o755)
     run.submit_changed(2, {r"^#SBATCH --partition=.*$": "#SBATCH --partition=low", r"^octet_train=.*$": f"octet_train={train}"})
     run.wait_for_step(10)
@@ -309,7 +309,6 @@ def a_job_that_is_cancelled_within_its_grace_time_does_not_come_back(folder):
     until("the preemption", lambda: re.search(r" PreemptTime=\d", output_of("scontrol", "show", "job", job)), 60)
     time.sleep(5)
     output_of("scancel", job)
-    (run.dir / "stop").touch()
     run.wait_for_end()
     output_of("scancel", hog)
     expect(run.state_of(job) == "CANCELLED", run.state_of(job))
