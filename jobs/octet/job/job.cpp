@@ -176,15 +176,26 @@ int after_refusal(LaunchLog& log, LaunchRecord* record, const std::string& run, 
   return 0;
 }
 
+/// What was decided before, by a question that was killed before it could answer. Nothing that came since changes it.
+int stop_again(const LaunchRecord& record, const std::string& run) {
+  const JobDecision decision{JobAction::stop, record.launch.reason};
+  note_end(run, decision);
+  print_decision(decision, {});
+  return 0;
+}
+
 int after(const po::variables_map& values) {
   const std::string run = values["run-dir"].as<std::string>(), job = values["job"].as<std::string>();
   JobFacts facts = facts_of(values);
   LaunchLog log(run);
   LaunchRecord* record = log.running(job);
+  if (record == nullptr) record = log.decided(job);
   auto other = another_run(values);
   if (!other && record != nullptr) other = owner_since(*record, run);
   if (other) return after_refusal(log, record, run, *other);
   if (record == nullptr) throw usage_error("job", "{}/job/launches: no launch of job {} is under way", run, job);
+  if (record->action == name_of(JobAction::stop)) return stop_again(*record, run);
+  record->action.clear();  // decided before: anew, since the job may have been told to end since then
   const std::string launcher = values["launcher-code"].as<std::string>();
   if (launcher == "none") {
     end_unstarted(*record, run, facts.terminated);
