@@ -11,6 +11,8 @@
 #include <typeinfo>
 
 #include "src/base/error.h"
+#include "src/base/options/arguments.h"
+#include "src/base/options/document.h"
 #include "src/base/options/text.h"
 
 namespace octet {
@@ -127,6 +129,26 @@ std::string nearest_command(std::string_view name) {
   names.reserve(std::size(table));
   for (const Command& command : table) names.emplace_back(command.name);
   return nearest_hint(name, names);
+}
+
+bool parse_words(const std::vector<std::string>& arguments, std::string_view usage, Schema& options,
+                 const std::string& positional, int most) {
+  std::vector<const char*> words{"octet"};
+  for (const std::string& word : arguments) words.push_back(word.c_str());
+  const std::string call = call_of(usage);
+  const Arguments given = parse_arguments(options, {"help"}, static_cast<int>(words.size()), words.data(),
+                                          {.hint = "; " + call, .option = positional, .most = most});
+  if (given.has("help")) {
+    fmt::print("{}\n{}  -h, --help\n      This text.\n", usage, help_text(options));
+    return false;
+  }
+  apply_words(given, options);
+  for (const Option& option : options.options()) {
+    if (!option.is_required() || option.is_set()) continue;
+    const bool is_positional = option.name() == positional;
+    throw usage_error("octet", "{} is missing; {}", is_positional ? "what to work on" : "--" + option.name(), call);
+  }
+  return true;
 }
 
 std::optional<po::variables_map> parse_words(const std::vector<std::string>& arguments, std::string_view usage,

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/options/schema.h"
+
 namespace octet {
 
 /// A subcommand of `octet`. `run` gets the arguments behind the command's name and returns the exit code.
@@ -20,9 +22,15 @@ std::span<const Command> commands();
 /// "; nearest: NAME", of the command that may have been meant; empty: none.
 std::string nearest_command(std::string_view name);
 
+/// Reads a subcommand's words into the fields of its options. Words that belong to no option are values of the option
+/// `positional`, at most so many (-1: any number). False after --help, which prints `usage` and the options: there is
+/// nothing to do, then. Throws Error for options that are unknown or missing, or whose values are wrong.
+bool parse_words(const std::vector<std::string>& arguments, std::string_view usage, Schema& options,
+                 const std::string& positional = "", int most = 0);
+
 /// Parses a subcommand's words as Boost's options declare them; after --help, which prints `usage` and the options,
-/// there is nothing to do. Throws Error for options that are unknown or missing, or whose values are wrong. Older
-/// subcommands have it; a new one declares a Schema (src/base/options/arguments.h).
+/// there is nothing to do. Throws Error for options that are unknown or missing, or whose values are wrong. What
+/// imports models has it still; all others declare a Schema.
 std::optional<boost::program_options::variables_map> parse_words(const std::vector<std::string>& arguments,
                                                                  std::string_view usage,
                                                                  boost::program_options::options_description options,

@@ -71,8 +71,11 @@ std::string checkpoint_at(const std::string& path) {
   return newest;
 }
 
+void add_threads(Schema& schema, int& threads) {
+  schema.add("threads", threads).at_least(0).help("Threads that hash; 0: as many as there are cores.");
+}
+
 int hashing_threads(int asked) {
-  if (asked < 0) throw usage_error("octet", "--threads is {}; expected at least 0", asked);
   constexpr int most = 64;  // beyond that, it is the disk that one waits for
   return asked > 0 ? asked : std::min(usable_cores(), most);
 }

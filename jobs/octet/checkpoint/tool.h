@@ -6,6 +6,7 @@
 
 #include "checkpoints/restore/file_parts.h"
 #include "checkpoints/restore/verification.h"
+#include "src/base/options/schema.h"
 #include "src/train/options/run_config.h"
 
 namespace octet::tool {
@@ -59,7 +60,9 @@ void while_run_prunes(const std::string& path, const std::function<void()>& work
 /// exit code to end with, 0 when it is whole.
 int report_damage(const OpenCheckpoint& checkpoint, int threads, const checkpoint::TensorChoice& used = nullptr);
 
-/// Threads to hash with: `asked`, or for 0 as many as there are cores. Usage error for a negative number.
+/// Declares --threads, for hashing_threads.
+void add_threads(Schema& schema, int& threads);
+/// Threads to hash with: `asked`, or for 0 as many as there are cores.
 int hashing_threads(int asked);
 
 /// The configuration that a checkpoint holds, with its model's shape. `has_seq_len` (may be null): whether it is that
