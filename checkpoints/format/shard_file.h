@@ -16,7 +16,9 @@ namespace octet::checkpoint {
 /// dtype's name in the attribute. Each piece is a dataset of the name that dataset_name derives. Only one thread of a
 /// process may be in here or in ShardReader at a time (HDF5 is not thread-safe). Throws internal_error with path and
 /// the system's or HDF5's reason; also when the file has lost its name in the end, or another one has it.
-StoredFile write_shard_file(const std::string& path, const RunState& state, std::span<const PieceData> pieces);
+/// `read_back_seconds` (may be null): how long it took to read the file back and hash it.
+StoredFile write_shard_file(const std::string& path, const RunState& state, std::span<const PieceData> pieces,
+                            double* read_back_seconds = nullptr);
 
 /// Where the data of a dataset lie in its file, and the hash of them that the file has.
 struct StoredData {

@@ -16,9 +16,11 @@ namespace {
 constexpr std::size_t sieve_bytes = std::size_t{1} << 20;
 
 /// Holds the metadata that HDF5 keeps of an open file to what leads to a dataset. Of its own it keeps all that it has
-/// seen, 8 MiB of a file of 2,800 pieces, of which each is looked at once; many files may be open.
+/// seen, 8 MiB of a file of 2,800 pieces, of which each is looked at once; many files may be open. What a dataset has
+/// goes when it is closed, so that half of 64 KiB leads to the next one without a read more: a file takes 0.85 MiB in
+/// place of 1.5. (0.55 MiB of it is the table by which the cache finds what it has, whose length is fixed.)
 void keep_little_metadata(hid_t access, const std::string& path) {
-  constexpr std::size_t bytes = std::size_t{64} << 10;
+  constexpr std::size_t bytes = std::size_t{32} << 10;
   H5AC_cache_config_t cache{};
   cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
   hdf5::check(H5Pget_mdc_config(access, &cache), path, "look at the cache of metadata");
@@ -28,6 +30,7 @@ void keep_little_metadata(hid_t access, const std::string& path) {
   cache.flash_incr_mode = H5C_flash_incr__off;
   cache.decr_mode = H5C_decr__off;
   hdf5::check(H5Pset_mdc_config(access, &cache), path, "set the cache of metadata");
+  hdf5::check(H5Pset_evict_on_close(access, true), path, "let metadata of closed datasets go");
 }
 
 const char* kind_of(H5L_type_t link) {

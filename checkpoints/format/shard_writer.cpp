@@ -1,3 +1,4 @@
+#include <chrono>
 #include <cstddef>
 
 #include "checkpoints/format/format.h"
@@ -5,6 +6,7 @@
 #include "checkpoints/format/hdf5_output.h"
 #include "checkpoints/format/hdf5_support.h"
 #include "checkpoints/format/shard_file.h"
+#include "src/base/seconds_since.h"
 
 // The hash of the file is taken from the file itself, read back once HDF5 has closed it, while the disk writes. HDF5
 // writes metadata out of order and more than once, so no hash on the way would be of what stands there in the end; and
@@ -75,7 +77,8 @@ void write_piece(hid_t file, hid_t creation, const PieceData& piece, const std::
 
 }  // namespace
 
-StoredFile write_shard_file(const std::string& path, const RunState& state, std::span<const PieceData> pieces) {
+StoredFile write_shard_file(const std::string& path, const RunState& state, std::span<const PieceData> pieces,
+                            double* read_back_seconds) {
   StoredFile written;
   write_hdf5_file(
       path, 0,
@@ -87,7 +90,11 @@ StoredFile write_shard_file(const std::string& path, const RunState& state, std:
           output.throw_if_failed();
         }
       },
-      [&](int open) { written = hash_file(files::InputFile(path, open), path.substr(path.rfind('/') + 1)); });
+      [&](int open) {
+        const auto start = std::chrono::steady_clock::now();
+        written = hash_file(files::InputFile(path, open), path.substr(path.rfind('/') + 1));
+        if (read_back_seconds != nullptr) *read_back_seconds = seconds_since(start);
+      });
   return written;
 }
 

@@ -22,11 +22,11 @@ OpenShards::Kept::~Kept() {
 }
 
 std::size_t OpenShards::most_by_default() {
-  constexpr rlim_t of_others = 256, enough = 512;
+  constexpr rlim_t of_others = 256;
   raise_limit_of_open_files();
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur <= of_others) return 0;
-  return std::min((files.rlim_cur - of_others) / 2, enough);
+  return std::min<std::size_t>((files.rlim_cur - of_others) / 2, enough);
 }
 
 const ShardReader& OpenShards::open(const std::string& path) {

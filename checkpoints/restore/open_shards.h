@@ -15,7 +15,10 @@ namespace octet::checkpoint {
 /// each time, and it would be the one that is wanted next. One thread of the process at a time (HDF5).
 class OpenShards {
  public:
-  /// The default leaves half of the files that this process may open to others; each takes 1.5 MiB at most.
+  /// The most files that stay open by default, where the process may open enough.
+  static constexpr std::size_t enough = 512;
+
+  /// The default leaves half of the files that this process may open to others; each takes 0.85 MiB at most.
   explicit OpenShards(std::size_t most = most_by_default()) : most_(most) {}
 
   /// The file of that name, opened where it is not open. Valid until the next call of either. Throws as ShardReader

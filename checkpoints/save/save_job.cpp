@@ -35,8 +35,10 @@ SaveJob::Written SaveJob::write_pieces(const std::shared_future<void>& hdf5, con
   if (pieces.empty()) return {};
   const Clock::time_point start = Clock::now();
   const std::string path = directory + "/" + file_name(rank);
-  StoredFile written = write_shard_file(path, state, pieces);
-  return {std::move(written), seconds_since(start)};
+  Written written;
+  written.file = write_shard_file(path, state, pieces, &written.read_back_seconds);
+  written.seconds = seconds_since(start);
+  return written;
 }
 
 /// A deferred one, for which no thread could be started, runs when its result is asked for.
@@ -100,6 +102,7 @@ void SaveJob::collect() {
     report.path = order_.root + "/" + directory_name(report.step);
     report.stall_seconds = longest(order_.stall_seconds);
     report.file_seconds = longest(mine.seconds);
+    report.read_back_seconds = longest(mine.read_back_seconds);
     together("checkpoints", what, hosts_, [&] {
       if (leads()) manifest_.start(order_.root, order_.state, order_.plan, std::move(files), order_.owner);
     });

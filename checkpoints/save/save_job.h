@@ -62,7 +62,7 @@ class SaveJob {
   /// What the writer's thread returns.
   struct Written {
     StoredFile file;
-    double seconds = 0;
+    double seconds = 0, read_back_seconds = 0;
   };
 
   static Written write_pieces(const std::shared_future<void>& hdf5, const std::string& directory, int rank,

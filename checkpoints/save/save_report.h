@@ -17,6 +17,8 @@ struct SaveReport {
   /// Parts of write_seconds: the slowest rank's file (write, fsync, hash), and rank 0's manifest (made, written, read
   /// back). The rest is the wait for step boundaries.
   double file_seconds = 0, manifest_seconds = 0;
+  double read_back_seconds =
+      0;  ///< part of a file's: to read it back and hash it, of the rank that took longest for it
   std::string path;
 };
 

@@ -84,6 +84,14 @@ std::vector<std::vector<Part>> plan_writers(const std::vector<StoredTensor>& ten
   return plan;
 }
 
+int writers_by_size(std::int64_t bytes) {
+  constexpr std::int64_t most_in_file = std::int64_t{16} << 30;
+  constexpr int most_writers = OpenShards::enough;
+  int writers = 1;
+  while (writers < most_writers && bytes > writers * most_in_file) writers *= 2;
+  return writers;
+}
+
 Manifest write_checkpoint(const std::string& directory, const RunState& state, const std::vector<StoredTensor>& tensors,
                           const std::vector<std::vector<Part>>& plan, const PartSource& source,
                           const ByteProgress& progress, const std::vector<PlainFile>& plain) {

@@ -16,6 +16,11 @@ using ByteProgress = std::function<void(std::int64_t)>;
 std::vector<std::vector<Part>> plan_writers(const std::vector<StoredTensor>& tensors, int writers,
                                             std::int64_t most = most_part_bytes);
 
+/// For how many writers a checkpoint of `bytes` of tensors is written where nobody says: the smallest power of two that
+/// leaves each of their files 16 GiB at most, up to as many files as a reader keeps open (OpenShards). A power of two,
+/// so that most layouts find what a rank needs in few files.
+int writers_by_size(std::int64_t bytes);
+
 /// Gives the elements of a part, row-major, valid until the next call; called for each part once, in the plan's order.
 using PartSource = std::function<const void*(const Part&)>;
 

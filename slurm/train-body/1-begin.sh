@@ -13,6 +13,7 @@ say() { echo "[job $SLURM_JOB_ID $(date '+%F %T')] $*"; }
 # Slurm's commands are given so many seconds each; what they did not do or say is asked again, or done without. Nothing
 # asks more often than once in so many. Tests shorten both.
 slurm_seconds=${OCTET_TEST_SLURM_SECONDS:-30} poll_seconds=${OCTET_TEST_POLL_SECONDS:-60}
+export SLURM_TIME_FORMAT=standard # whatever the user's shell has
 slurm() { timeout --kill-after="$slurm_seconds" "$slurm_seconds" "$@"; }
 
 # end_for REASON: where nothing can be kept of what this job finds or does. status.json is changed in place on a full disk.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <vector>
@@ -76,6 +77,24 @@ std::optional<double> seconds(std::string_view text) {
   }
 }
 
+/// A point in time, in seconds since some other; nothing where there is none, or in a form of SLURM_TIME_FORMAT.
+std::optional<double> point_in_time(std::string_view text) {
+  const std::string whole(text);
+  std::tm parts{};
+  const char* end = ::strptime(whole.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  if (end == nullptr || *end != '\0') return std::nullopt;
+  return static_cast<double>(::timegm(&parts));
+}
+
+/// Whether a job that ends was cancelled while it had its grace time. When Slurm itself ends a preempted job, at once
+/// or after that time, it sets PreemptTime anew (src/slurmctld/preempt.c since 21.08), in the second of EndTime; until
+/// then it is the begin of the grace time.
+bool is_cancelled_in_grace(std::string_view preempted, std::string_view ended) {
+  constexpr double slack = 3;  // of a controller that is busy
+  const auto begin = point_in_time(preempted), end = point_in_time(ended);
+  return begin && end && *end - *begin > slack;
+}
+
 /// States of a job that has no processes: it has ended, or it waits. COMPLETING is not one of them.
 constexpr std::array<std::string_view, 15> without_processes{
     "BOOT_FAIL", "CANCELLED", "COMPLETED",   "DEADLINE",     "FAILED",  "NODE_FAIL",    "OUT_OF_MEMORY", "PENDING",
@@ -111,7 +130,8 @@ SlurmJob parse_slurm_job(std::string_view text) {
   job.timed_out = state == "TIMEOUT" || reason == "TimeLimit";
   job.ending = state == "COMPLETING" || state == "CANCELLED" || state == "TIMEOUT";
   const std::string_view preempted = field(text, "PreemptTime");
-  job.preempted = !preempted.empty() && preempted != "None" && preempted != "N/A" && preempted != "Unknown";
+  job.preempted = !preempted.empty() && preempted != "None" && preempted != "N/A" && preempted != "Unknown" &&
+                  !(job.ending && is_cancelled_in_grace(preempted, field(text, "EndTime")));
   const auto ran = seconds(field(text, "RunTime")), limit = seconds(field(text, "TimeLimit"));
   if (ran && limit) job.seconds_left = *limit - *ran;
   return job;

@@ -20,11 +20,14 @@ struct SlurmJob {
   bool ending = false;             ///< Slurm ends it: it was cancelled or has reached its limit
   /// Slurm ended it at a limit: of its own time, of its account's hours or of its reservation.
   bool timed_out = false;
-  bool preempted = false;     ///< Slurm has told the job's steps to end, and takes its nodes after a grace time
+  /// Slurm has told the job's steps to end, and takes its nodes after a grace time. Not one that was cancelled within
+  /// it.
+  bool preempted = false;
   double seconds_left = 1e9;  ///< until the time limit
 };
 
-/// Reads what `scontrol show job` prints of one job (JobState, Reason, Restarts, PreemptTime, RunTime, TimeLimit). What
+/// Reads what `scontrol show job` prints of one job (JobState, Reason, Restarts, PreemptTime, EndTime, RunTime,
+/// TimeLimit). What
 /// is not there, as in an empty text of a controller that did not answer, keeps its default.
 SlurmJob parse_slurm_job(std::string_view text);
 

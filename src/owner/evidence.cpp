@@ -78,13 +78,14 @@ std::optional<double> age_by_file_server(const std::string& file) {
   return now && then ? std::optional(*now - then->time) : std::nullopt;
 }
 
-bool is_renewed_within(const std::string& file, double seconds) {
+bool is_renewed_within(const std::string& file, double seconds, const std::function<void()>& between_looks) {
   // Looks are counted, not seconds: one may take a minute where a file server fails over.
   const int looks = std::max(20, static_cast<int>(std::ceil(seconds)));
   const std::chrono::duration<double> pause(seconds / looks);
   auto first = stamp_of(file);
   for (int look = 0; look < looks; ++look) {
     std::this_thread::sleep_for(pause);
+    if (between_looks) between_looks();
     const auto now = stamp_of(file);
     if (!now) continue;  // it is gone, or cannot be read for a moment
     if (!first) first = now;

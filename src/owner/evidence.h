@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -16,8 +17,8 @@ std::optional<double> age_by_file_server(const std::string& file);
 
 /// Says whether the time of `file` changes within so many seconds, and returns as soon as it does. Only times of this
 /// one file are compared, which its owner sets, so no two clocks have to agree. A file that another one has replaced
-/// has not been renewed.
-bool is_renewed_within(const std::string& file, double seconds);
+/// has not been renewed. `between_looks` is called at least once a second, but for what the file system takes.
+bool is_renewed_within(const std::string& file, double seconds, const std::function<void()>& between_looks = nullptr);
 
 /// Asks Slurm whether no process of that launch is left. Nothing where there is no Slurm, it does not answer within
 /// four seconds, or it is the Slurm of another cluster.

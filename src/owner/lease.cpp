@@ -63,23 +63,24 @@ void make_folders(const std::string& path, const std::string& topmost) {
 /// either, is watched before its directory is taken: its age may be the difference of two machines' clocks, and both
 /// would write there then.
 OwnerStanding examine_and_watch(const OwnerRecord& owner, const std::string& file, const JobLaunch& mine,
-                                double patience) {
+                                double patience, const std::function<void()>& while_watched) {
   OwnerStanding standing = examine(owner, file, mine, patience);
   if (standing.state != OwnerState::silent) return standing;
   if (ask_slurm(owner.job) == true) return {owner, OwnerState::job_over, standing.age_seconds};
   const double watch = patience * watched_renewals / renewals;
   log::info("{}: {} was last heard of {:.0f} s ago, as clocks here say; its file is watched for {:.0f} s", file,
             describe(owner), standing.age_seconds.value_or(0), watch);
-  if (is_renewed_within(file, watch)) return {owner, OwnerState::at_work, 0};
+  if (is_renewed_within(file, watch, while_watched)) return {owner, OwnerState::at_work, 0};
   return standing;
 }
 
-Claim claim_run_dir(const std::string& run_dir, const std::string& topmost_missing, double patience) {
+Claim claim_run_dir(const std::string& run_dir, const std::string& topmost_missing, double patience,
+                    const std::function<void()>& while_watched) {
   make_folders(run_dir, topmost_missing);
   OwnerRecord me = this_process();
   const JobLaunch mine = me.job;
   return claim_directory(run_dir, std::move(me), [&](const OwnerRecord& owner, const std::string& file) {
-    return examine_and_watch(owner, file, mine, patience);
+    return examine_and_watch(owner, file, mine, patience, while_watched);
   });
 }
 
@@ -105,10 +106,10 @@ bool has_one_entry(const std::string& folder) {
 
 }  // namespace
 
-OwnerLease::OwnerLease(const std::string& run_dir, double patience)
+OwnerLease::OwnerLease(const std::string& run_dir, double patience, const std::function<void()>& while_watched)
     : made_(topmost_missing(run_dir)),
       patience_(patience),
-      claim_(claim_run_dir(run_dir, made_, patience)),
+      claim_(claim_run_dir(run_dir, made_, patience, while_watched)),
       mark_{run_dir, claim_.mine.name},
       renewed_(seconds_of_machine()) {
   if (claim_.before && claim_.before->state != OwnerState::released) {

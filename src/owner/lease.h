@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,8 +18,11 @@ namespace octet {
 class OwnerLease {
  public:
   /// Claims the directory, which is made, durably, where it is missing; says whom it was taken over from. Throws as
-  /// claim_directory does. `patience`: seconds of silence after which others take it for gone.
-  explicit OwnerLease(const std::string& run_dir, double patience = owner_patience_seconds());
+  /// claim_directory does. `patience`: seconds of silence after which others take it for gone. An owner that is only
+  /// silent is watched for a tenth of that; `while_watched` is called meanwhile, at least once a second, for those who
+  /// wait.
+  explicit OwnerLease(const std::string& run_dir, double patience = owner_patience_seconds(),
+                      const std::function<void()>& while_watched = nullptr);
   /// Does what give_back does.
   ~OwnerLease();
   OwnerLease(const OwnerLease&) = delete;

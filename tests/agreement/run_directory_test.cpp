@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -13,6 +16,8 @@
 #include "src/base/log.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
+#include "src/comm/watchdog.h"
+#include "src/owner/owner_file.h"
 
 namespace octet {
 namespace {
@@ -82,6 +87,26 @@ TEST_F(ClaimedTogether, WhereAllSeeTheSame) {
   const OwnedDirectory owned = claim();
   EXPECT_EQ(owned.lease != nullptr, rank() == 0);
   EXPECT_TRUE(fs::exists(fs::path(folder_) / "shared/owner.json"));
+  world_->barrier();
+}
+
+/// The ranks that wait are told that rank 0 still watches, for longer than one of them may stand still.
+TEST_F(ClaimedTogether, FromAnOwnerThatIsWatchedForLongerThanAnOperationMayTake) {
+  OwnerRecord gone = this_process();
+  gone.boot_id = "another boot";  // nothing can be seen of it
+  gone.job = {};
+  const fs::path file = fs::path(folder_) / "shared/owner.json";
+  if (rank() == 0) {
+    std::ofstream(file) << to_json(gone);
+    fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::hours(1));
+    setenv("OCTET_TEST_OWNER_SECONDS", "60", 1);  // watched for 6 s
+  }
+  world_->barrier();
+  const Watchdog watchdog({.start = 3});
+  const OwnedDirectory owned = claim();
+  unsetenv("OCTET_TEST_OWNER_SECONDS");
+  EXPECT_NE(owned.run.owner.name, gone.name);
+  EXPECT_EQ(read_owner("run")->name, owned.run.owner.name);
   world_->barrier();
 }
 

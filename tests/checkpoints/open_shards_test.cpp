@@ -2,6 +2,7 @@
 #include "checkpoints/restore/open_shards.h"
 
 #include <gtest/gtest.h>
+#include <hdf5.h>
 #include <sys/resource.h>
 
 #include <cerrno>
@@ -88,6 +89,29 @@ TEST_F(OpenShardsTest, AFailedReadClosesThemAll) {
   EXPECT_EQ(first.take() + last.take(), "cc");
   read_pieces(directory_, manifest_, wanted, shards, progress);
   EXPECT_EQ(first.take() + last.take(), "oo");
+}
+
+/// The metadata of each dataset are looked at once. Of a large run hundreds of files are open.
+TEST_F(OpenShardsTest, LittleStaysOfTheMetadataOfAFile) {
+  std::vector<ModelTensor> model;
+  for (int layer = 0; layer < 400; ++layer) {
+    model.push_back({{fmt::format("master/layers.{}.weight", layer), DType::f32, {2, 2}}});
+  }
+  const std::string directory = folder_ / "many";
+  const Manifest manifest = save(directory, {.shard = 1}, model);
+  OpenShards shards(1);
+  const ShardReader& reader = shards.open(directory + "/" + file_name(0));
+  for (const StoredPiece& piece : manifest.pieces) {
+    float read[4];
+    reader.read(piece, manifest.tensors[static_cast<std::size_t>(piece.tensor)], {{0, 0}, piece.box.extent}, read);
+  }
+  hid_t file = -1;
+  ASSERT_EQ(H5Fget_obj_ids(static_cast<hid_t>(H5F_OBJ_ALL), H5F_OBJ_FILE, 1, &file), 1);
+  std::size_t bytes = 0;
+  int entries = 0;
+  ASSERT_GE(H5Fget_mdc_size(file, nullptr, nullptr, &bytes, &entries), 0);
+  EXPECT_LE(bytes, std::size_t{32} << 10);
+  EXPECT_LT(entries, 400) << "those of a dataset go with it";
 }
 
 /// Nothing is left of what could not be opened.

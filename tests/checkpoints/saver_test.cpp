@@ -32,6 +32,8 @@ TEST_F(SaverTest, WhatIsSavedIsFoundByEveryLayout) {
   Saver saver = make_saver();
   const SaveReport report = save(saver, 4);
   EXPECT_EQ(report.step, 4);
+  EXPECT_GT(report.file_seconds, 0);
+  EXPECT_LE(report.read_back_seconds, report.file_seconds);
   EXPECT_EQ(report.path, path_of(4));
   EXPECT_GT(report.bytes, 3 * (37 * 12 + 2 * 24 + 12) * 4);
   const std::optional<Found> found = find();

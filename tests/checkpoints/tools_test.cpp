@@ -92,6 +92,17 @@ TEST_F(Tools, WritersGetWhatRanksOfFsdpWouldHold) {
   EXPECT_EQ(plan[2], (std::vector{part(0, 6, {1, 2})}));
 }
 
+TEST(Writers, AreAsManyAsLeaveAFile16GiB) {
+  constexpr std::int64_t gib = std::int64_t{1} << 30;
+  EXPECT_EQ(writers_by_size(0), 1);
+  EXPECT_EQ(writers_by_size(16 * gib), 1);
+  EXPECT_EQ(writers_by_size(16 * gib + 1), 2);
+  EXPECT_EQ(writers_by_size(33 * gib), 4);
+  EXPECT_EQ(writers_by_size(8'030'261'248 * 12), 8);      // Llama 3.1 8B
+  EXPECT_EQ(writers_by_size(405'853'388'800 * 12), 512);  // Llama 3.1 405B
+  EXPECT_EQ(writers_by_size(8192 * gib + 1), 512);        // as many as a reader keeps open
+}
+
 TEST_F(Tools, ACheckpointIsNotNamedAfterAnotherStep) {
   EXPECT_HAS(error_of([&] { test::write_small(root_ / "step-000004", 5); }),
              "checkpoint of step 5; expected step-000005");

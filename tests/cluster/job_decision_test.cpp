@@ -229,6 +229,23 @@ TEST(SlurmJob, ReadsWhatScontrolPrints) {
   EXPECT_EQ(parse_slurm_job("   RunTime=00:00:00 TimeLimit=00:05:00\n").seconds_left, 300) << "it begins";
 }
 
+/// As Slurm 22.05 showed these jobs, in partitions with PreemptMode=CANCEL and without grace, with it, and REQUEUE.
+TEST(SlurmJob, OneThatAUserCancelsWithinItsGraceTimeIsNotPreempted) {
+  const auto preempted = [](const char* state, const char* end, const char* preempt) {
+    return parse_slurm_job(fmt::format("   JobState={} Reason=None Dependency=(null)\n"
+                                       "   StartTime=2026-11-30T07:11:32 EndTime={} Deadline=N/A\n"
+                                       "   PreemptEligibleTime=2026-11-30T07:11:32 PreemptTime={}\n",
+                                       state, end, preempt))
+        .preempted;
+  };
+  EXPECT_TRUE(preempted("RUNNING", "2026-11-30T07:11:50", "2026-11-30T07:11:35")) << "its grace time";
+  EXPECT_TRUE(preempted("COMPLETING", "2026-11-30T07:14:36", "2026-11-30T07:14:36")) << "without grace, or after it";
+  EXPECT_TRUE(preempted("COMPLETING", "2026-11-30T07:14:37", "2026-11-30T07:14:36")) << "between two seconds";
+  EXPECT_FALSE(preempted("COMPLETING", "2026-11-30T07:11:42", "2026-11-30T07:11:35"));
+  EXPECT_FALSE(preempted("CANCELLED", "2026-12-01T00:00:02", "2026-11-30T23:59:55"));
+  EXPECT_TRUE(preempted("COMPLETING", "07:11:42", "07:11:35")) << "in a form of SLURM_TIME_FORMAT";
+}
+
 TEST(SlurmJob, WhatIsNotThereKeepsItsDefault) {
   const SlurmJob job = parse_slurm_job(
       "   RunTime=00:00:37 TimeLimit=UNLIMITED\n   PreemptEligibleTime=2026-11-22T07:29:41 PreemptTime=None\n");

@@ -60,7 +60,7 @@ TEST_F(CheckpointCommand, WrongUseIsOneMessageAndExitCode64) {
       {"export " + c + " " + run(), run() + ": exists"},
       {"import " + c, "expected DIR and CHECKPOINT"},
       {"import " + c + out, c + "/config.json"},
-      {"import " + none + out + " --writers 0", "--writers is 0"},
+      {"import " + none + out + " --writers 65537", "--writers is 65537"},
       {"view " + none, "is no folder"},
   };
   for (const auto& [arguments, expected] : cases) {
@@ -97,7 +97,7 @@ TEST_F(CheckpointCommand, ExportAndImport) {
   silent.erase("max_position_embeddings");
   fs::copy(out, folder_ / "silent");
   write_bytes(folder_ / "silent/config.json", silent.dump());
-  expect(0, "import " + (folder_ / "silent") + " " + (folder_ / "of-silent"));
+  expect(0, "import " + (folder_ / "silent") + " " + (folder_ / "of-silent"), {"in 1 file(s)"});
   expect(64, "export " + (folder_ / "of-silent") + " " + (folder_ / "none"), {"give --max-positions"});
   expect(64, "export " + run() + " " + (folder_ / "bf16") + " --dtype bf16", {"beyond the largest value of bf16"});
   const std::string small = folder_ / "small/step-000040";

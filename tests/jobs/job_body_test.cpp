@@ -199,6 +199,17 @@ TEST_F(JobBody, IsBackInTheQueueWhereSlurmCallsItPending) {
   }
 }
 
+TEST_F(JobBody, DoesNotAskToComeBackWhereItIsCancelledWithinItsGraceTime) {
+  for (const auto& [ended, asks] : {std::pair{"2026-11-28T18:03:20", 1}, {"2026-11-28T18:03:28", 0}}) {
+    write_bytes(fake / "calls", "");
+    write_bytes(fake / "shown", fmt::format("   JobState=COMPLETING Reason=None\n   StartTime=2026-11-28T17:00:00 "
+                                            "EndTime={} Deadline=N/A\n   PreemptTime=2026-11-28T18:03:20\n",
+                                            ended));
+    body("echo now >$work/told-to-end; note_why");
+    EXPECT_EQ(lines_with("scontrol requeue 7", read("calls")), asks) << ended;
+  }
+}
+
 /// A user's scancel shows no reason.
 TEST_F(JobBody, AsksToComeBackWhereSlurmEndsItAtALimitOrForAnotherJob) {
   struct Case {

@@ -57,6 +57,31 @@ TEST_F(JobCommand, ALaunchThatACancellationEndedSaysSo) {
   EXPECT_EQ(read_status(workplace() / (run_ + "/status.json"))->reason, reason);
 }
 
+/// Slurm tells the question to end, too, also between its record and its answer.
+TEST_F(JobCommand, AnswersAgainWhereItWasKilledBeforeItsAnswer) {
+  EXPECT_EQ(in_workplace(fmt::format("{}/octet job after --run-dir {} --job 7", OCTET_BIN_DIR, run_)).exit_code, 64);
+  before();
+  const std::string asked = "after --max-restarts 1 --launcher-code 70";
+  for (int again = 0; again < 2; ++again) EXPECT_HAS(ask(asked), "action=restart");
+  EXPECT_EQ(launches(), 1) << "it was one launch";
+  before();
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_HAS(ask(asked), "action=stop");
+    EXPECT_HAS(read_status(workplace() / (run_ + "/status.json"))->reason, "crash loop: 2 launches in a row");
+  }
+  EXPECT_EQ(launches(), 2);
+}
+
+/// A job that was cancelled meanwhile would be put back into the queue by the first answer.
+TEST_F(JobCommand, AnswersWithWhatIsKnownWhenItIsAskedAgain) {
+  before();
+  write_status(workplace() / (run_ + "/status.json"), {.state = "stopped", .reason = "SIGUSR1", .exit_code = 75});
+  EXPECT_HAS(ask("after --launcher-code 75"), "action=requeue");
+  write_bytes(workplace() / (run_ + "/slurm-job.txt"), "JobState=COMPLETING Reason=None Restarts=0\n");
+  EXPECT_HAS(ask("after --terminated --restarts 0 --launcher-code 75", run_ + "/slurm-job.txt"), "action=stop");
+  EXPECT_EQ(launches(), 1);
+}
+
 /// What stands in status.json then is of the last save.
 TEST_F(JobCommand, TheLastLoggedStepIsThatOfARunThatWasKilled) {
   for (const char* lines : {"{\"step\":7}\n{\"step\":9}\n{\"st", "no JSON\n", ""}) {

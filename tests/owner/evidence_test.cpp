@@ -120,7 +120,9 @@ class LateClock {
 };
 
 TEST_F(Evidence, AFileThatIsRenewedByAClockThatIsBehindIsRenewed) {
-  EXPECT_FALSE(is_renewed_within(file_, 0.1));
+  int looks = 0;
+  EXPECT_FALSE(is_renewed_within(file_, 0.1, [&] { ++looks; }));
+  EXPECT_EQ(looks, 20);
   EXPECT_FALSE(is_renewed_within(folder_ / "nowhere/owner.json", 0.1));
   const LateClock renewing(file_);
   EXPECT_TRUE(is_renewed_within(file_, 60));

@@ -5,6 +5,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import time
 
 from harness import BIN, CLUSTER, STOP_AT, Run, Skipped, expect, output_of, processes_of, scenario, until
 from slurm_fails import finds_a_sick_node
@@ -292,6 +293,26 @@ def a_preempted_job_comes_back(folder):
     output_of("scancel", hog, *run.jobs)
     run.wait_for_end()
     run.losses()
+
+
+@scenario
+def a_job_that_is_cancelled_within_its_grace_time_does_not_come_back(folder):
+    run = Run(folder, "cancelled-in-grace", 100000, {"checkpoint.interval": '"100000 steps"', "comm.timeout_seconds": 60})
+    # A rank stands still in the save that the preemption asks for, until the cancellation has it go on.
+    train = folder / "stopping-train"
+    train.write_text(f'#!/bin/bash\nexec env LD_PRELOAD={STOP_AT} OCTET_STOP_AT=fsync {BIN}/octet-train "$@"\n')
+    train.chmod(0o755)
+    run.submit_changed(2, {r"^#SBATCH --partition=.*$": "#SBATCH --partition=low", r"^octet_train=.*$": f"octet_train={train}"})
+    run.wait_for_step(10)
+    (job,) = run.jobs
+    hog = take_its_nodes(run)
+    until("the preemption", lambda: re.search(r" PreemptTime=\d", output_of("scontrol", "show", "job", job)), 60)
+    time.sleep(5)
+    output_of("scancel", job)
+    run.wait_for_end()
+    output_of("scancel", hog)
+    expect(run.state_of(job) == "CANCELLED", run.state_of(job))
+    expect(run.actions() == ["stop"] and "cancelled" in run.status()["reason"], f"{run.status()}\n{run.log()}")
 
 
 @scenario

@@ -112,18 +112,21 @@ std::string stored_config(const ModelConfig& model, const std::string& tokenizer
 int run_import(const std::vector<std::string>& arguments) {
   std::vector<std::string> paths;
   std::string model_file;
-  int writers = 1;
+  int writers = 0;
   po::options_description described("options");
   described.add_options()                                                                                       //
       ("folder", po::value(&paths)->required(), "a Hugging Face folder, and the new folder of the checkpoint")  //
-      ("writers", po::value(&writers)->default_value(1), "files that the tensors are split over")               //
+      ("writers", po::value(&writers)->default_value(0),
+       "files that the tensors are split over; 0: as many as leave each 16 GiB at most: 1, 2, 4 and so on to 512")  //
       ("model-file", po::value(&model_file), "also write the model's shape to this new file, for octet-train");
   if (!parse_words(arguments, import_usage, described, "folder", 2)) return 0;
   if (paths.size() != 2)
     throw usage_error("octet", "import: {} folder given; expected DIR and CHECKPOINT", paths.size());
-  check_writers(writers);
+  if (writers != 0) check_writers(writers);
   checkpoint::NewParents folders_of_model_file(model_file.empty() ? "." : model_file);
   const auto in = read_for_caller([&] { return checkpoint::HuggingFaceModel(paths[0]); });
+  const std::int64_t bytes = in.model().parameters() * 12;  // fp32 and two moments
+  if (writers == 0) writers = checkpoint::writers_by_size(bytes);
   ModelFile shape(model_file, to_yaml(in.model()));
   for (const std::string& text : in.warnings()) log::warning("{}", text);
   for (const std::string& name : in.ignored()) log::info("not needed: {}", name);
@@ -142,7 +145,7 @@ int run_import(const std::vector<std::string>& arguments) {
   shape.write();
   checkpoint::Manifest out;
   {
-    Progress progress("importing", in.model().parameters() * 12);  // fp32 and two moments
+    Progress progress("importing", bytes);
     out = checkpoint::import_hugging_face(
         in, paths[1], state, writers, [&](std::int64_t bytes) { progress.advance(bytes); }, beside);
   }

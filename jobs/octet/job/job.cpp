@@ -172,15 +172,26 @@ int after_refusal(LaunchLog& log, LaunchRecord* record, const std::string& run, 
   return 0;
 }
 
+/// What was decided before, by a question that was killed before it could answer. Nothing that came since changes it.
+int stop_again(const LaunchRecord& record, const std::string& run) {
+  const JobDecision decision{JobAction::stop, record.launch.reason};
+  note_end(run, decision);
+  print_decision(decision, {});
+  return 0;
+}
+
 int after(const JobOptions& o) {
   const std::string run = o.run_dir, job = o.job;
   JobFacts facts = facts_of(o);
   LaunchLog log(run);
   LaunchRecord* record = log.running(job);
+  if (record == nullptr) record = log.decided(job);
   auto other = another_run(o);
   if (!other && record != nullptr) other = owner_since(*record, run);
   if (other) return after_refusal(log, record, run, *other);
   if (record == nullptr) throw usage_error("job", "{}/job/launches: no launch of job {} is under way", run, job);
+  if (record->action == name_of(JobAction::stop)) return stop_again(*record, run);
+  record->action.clear();  // decided before: anew, since the job may have been told to end since then
   const std::string launcher = o.launcher_code;
   if (launcher == "none") {
     end_unstarted(*record, run, facts.terminated);

@@ -33,10 +33,21 @@ bool excludes_more(std::set<std::string>& hosts, const LaunchRecord& r) {
 LaunchLog::LaunchLog(const std::string& run_dir)
     : run_dir_(run_dir), read_(read_launches(run_dir)), records_(in_order(read_)) {}
 
-LaunchRecord* LaunchLog::running(const std::string& job) {
+LaunchRecord* LaunchLog::last(const std::string& job) {
   const auto last =
       std::ranges::find(records_.rbegin(), records_.rend(), job, [](const LaunchRecord& r) { return r.launch.job; });
-  return last == records_.rend() || !last->action.empty() ? nullptr : &*last;
+  return last == records_.rend() ? nullptr : &*last;
+}
+
+LaunchRecord* LaunchLog::running(const std::string& job) {
+  LaunchRecord* const found = last(job);
+  return found != nullptr && found->action.empty() ? found : nullptr;
+}
+
+LaunchRecord* LaunchLog::decided(const std::string& job) {
+  LaunchRecord* const found = last(job);
+  // A look at the nodes without a launch after it has no state.
+  return found != nullptr && !found->action.empty() && !found->launch.state.empty() ? found : nullptr;
 }
 
 LaunchRecord* LaunchLog::running_elsewhere(const std::string& job) {

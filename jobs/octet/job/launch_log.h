@@ -18,6 +18,9 @@ class LaunchLog {
   const std::vector<LaunchRecord>& records() const { return records_; }
   /// The launch of a job that has begun and not ended.
   LaunchRecord* running(const std::string& job);
+  /// The last launch of a job, where what comes after it is recorded already: who decided that may have been killed
+  /// before he could say it.
+  LaunchRecord* decided(const std::string& job);
   /// The last launch, where it is another job's and has not ended.
   LaunchRecord* running_elsewhere(const std::string& job);
   void add(LaunchRecord record) { records_.push_back(std::move(record)); }
@@ -37,6 +40,8 @@ class LaunchLog {
   void write() const;
 
  private:
+  LaunchRecord* last(const std::string& job);
+
   std::string run_dir_;
   std::map<std::string, JobLaunches> read_;  ///< as they were found
   std::vector<LaunchRecord> records_;

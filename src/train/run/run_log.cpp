@@ -129,9 +129,10 @@ void RunLog::committed(const checkpoint::SaveReport& report) {
   log::info("checkpoint of step {}: committed, {:.1f} MiB in {:.2f} s, {}", report.step,
             static_cast<double>(report.bytes) / 0x1p20, report.write_seconds, report.path);
   log::info(
-      "checkpoint of step {} by phase: {:.3f} s snapshot, {:.3f} s write, fsync and hash, {:.3f} s manifest, {:.3f} s "
-      "agreement and commit (training stood still for the first and the last)",
-      report.step, report.stall_seconds, report.file_seconds, report.manifest_seconds, report.commit_seconds);
+      "checkpoint of step {} by phase: {:.3f} s snapshot, {:.3f} s write, fsync and hash ({:.3f} s of it reading "
+      "back), {:.3f} s manifest, {:.3f} s agreement and commit (training stood still for the first and the last)",
+      report.step, report.stall_seconds, report.file_seconds, report.read_back_seconds, report.manifest_seconds,
+      report.commit_seconds);
   if (writes_) status_.committed(report);
 }
 

@@ -117,6 +117,25 @@ void tell(RunDirectory& run, Communicator& hosts) {
   run.begins_again = flags[1] != 0;
 }
 
+/// The lease, on rank 0. It can take a minute, more than a start may stand still (comm.start_timeout_seconds): the
+/// others hear from rank 0 meanwhile. Where it throws, they wait for what that ends the job with.
+std::unique_ptr<OwnerLease> claim(const std::string& path, Communicator& hosts) {
+  enum Claim : std::int32_t { done, goes_on };
+  const OperationScope operation("claim of the run directory");
+  if (hosts.rank() != 0) {
+    while (largest(done, hosts) == goes_on) {
+    }
+    return nullptr;
+  }
+  const auto still_watching = [&] {
+    const OperationScope look("watch of the run directory's owner");  // of one rank too the heartbeat goes on
+    largest(goes_on, hosts);
+  };
+  auto lease = std::make_unique<OwnerLease>(path, owner_patience_seconds(), still_watching);
+  largest(done, hosts);
+  return lease;
+}
+
 /// Why this rank does not see there what rank 0 has written; empty when it does.
 std::string blindness(const RunDirectory& run) {
   std::string why;
@@ -177,11 +196,8 @@ OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& c
   // Rank 0 would make anew what is behind a mount that it does not have, and begin again from nothing.
   const RunDirectory& run = owned.run;
   files::expect_same_files({run.path, run.config(), run.status(), run.metrics(), run.checkpoints()}, hosts);
-  if (hosts.rank() == 0) {
-    const OperationScope operation("claim of the run directory");
-    owned.lease = std::make_unique<OwnerLease>(owned.run.path);
-    owned.run.owner = owned.lease->mark();
-  }
+  owned.lease = claim(owned.run.path, hosts);
+  if (owned.lease) owned.run.owner = owned.lease->mark();
   files::look_by_first(hosts, [&] { decide(owned.run, config); });
   tell(owned.run, hosts);
   expect_seen(owned.run, hosts);
