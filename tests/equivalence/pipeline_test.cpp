@@ -98,7 +98,7 @@ class PipelineTest : public TrainerTest, public testing::WithParamInterface<Layo
         : config(without_layout(configured)),
           hosts(make_self_communicator(*stream, "control")),
           mesh(make_self_communicator(*stream, "world"), {}),
-          trainer(config, mesh, *hosts, *stream, nullptr) {}
+          trainer(config, test::sampler_of(config), mesh, *hosts, *stream, nullptr) {}
     static RunConfig without_layout(RunConfig config) {
       config.parallel = {};
       config.parallel.dp_shard = 1;
