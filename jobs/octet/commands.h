@@ -1,7 +1,5 @@
 #pragma once
 
-#include <boost/program_options.hpp>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,14 +25,6 @@ std::string nearest_command(std::string_view name);
 /// nothing to do, then. Throws Error for options that are unknown or missing, or whose values are wrong.
 bool parse_words(const std::vector<std::string>& arguments, std::string_view usage, Schema& options,
                  const std::string& positional = "", int most = 0);
-
-/// Parses a subcommand's words as Boost's options declare them; after --help, which prints `usage` and the options,
-/// there is nothing to do. Throws Error for options that are unknown or missing, or whose values are wrong. What
-/// imports models has it still; all others declare a Schema.
-std::optional<boost::program_options::variables_map> parse_words(const std::vector<std::string>& arguments,
-                                                                 std::string_view usage,
-                                                                 boost::program_options::options_description options,
-                                                                 const char* positional, int max_positional);
 
 /// A command that has subcommands, `octet NAME COMMAND`: help, a usage error with the nearest name, or the subcommand's
 /// exit code. `closing`: the last lines of --help.

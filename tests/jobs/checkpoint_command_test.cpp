@@ -37,7 +37,7 @@ TEST_F(CheckpointCommand, WrongUseIsOneMessageAndExitCode64) {
       {"diff " + c + " " + none, none},
       {"reshard " + c + out, "--writers"},
       {"reshard " + c + " --writers 2", "expected IN and OUT"},
-      {"reshard " + c + out + " --writers 0", "--writers is 0; expected 1 to 65536"},
+      {"reshard " + c + out + " --writers 0", "--writers = 0: expected integer >= 1, <= 65536"},
       {"reshard " + c + out + " --writers two", "two"},
       {"reshard " + c + " " + at(20) + " --writers 2", at(20)},
       {"reshard " + c + " " + folder_.path() + " --writers 2", folder_.path() + ": exists"},
@@ -60,7 +60,7 @@ TEST_F(CheckpointCommand, WrongUseIsOneMessageAndExitCode64) {
       {"export " + c + " " + run(), run() + ": exists"},
       {"import " + c, "expected DIR and CHECKPOINT"},
       {"import " + c + out, c + "/config.json"},
-      {"import " + none + out + " --writers 65537", "--writers is 65537"},
+      {"import " + none + out + " --writers 65537", "--writers = 65537: expected integer >= 0, <= 65536"},
       {"view " + none, "is no folder"},
   };
   for (const auto& [arguments, expected] : cases) {

@@ -21,11 +21,10 @@ int run_reshard(const std::vector<std::string>& arguments) {
   int writers = 0, threads = 0;
   Schema schema;
   schema.add("checkpoint", paths).required().several().help("A checkpoint, or a run: its newest; and the new folder.");
-  schema.add("writers", writers).required().help("Files that the tensors are split over.");
+  schema.add("writers", writers).required().between(1, most_writers).help("Files that the tensors are split over.");
   add_threads(schema, threads);
   if (!parse_words(arguments, reshard_usage, schema, "checkpoint", 2)) return 0;
   if (paths.size() != 2) throw usage_error("octet", "reshard: {} folder given; expected IN and OUT", paths.size());
-  check_writers(writers);
 
   OpenCheckpoint in;
   checkpoint::Manifest out;

@@ -134,13 +134,6 @@ RunConfig config_of(const OpenCheckpoint& checkpoint, bool* has_seq_len) {
   return config;
 }
 
-void check_writers(int writers) {
-  constexpr int most = 65536;
-  if (writers < 1 || writers > most) {
-    throw usage_error("octet", "--writers is {}; expected 1 to {}", writers, most);
-  }
-}
-
 std::string loss_text(const checkpoint::RunState& state, int digits) {
   return state.step == 0 || !std::isfinite(state.loss) ? "-" : fmt::format("{:.{}f}", state.loss, digits);
 }

@@ -69,8 +69,8 @@ int hashing_threads(int asked);
 /// of a run, which knows the length of its sequences. Usage error that names the checkpoint.
 RunConfig config_of(const OpenCheckpoint& checkpoint, bool* has_seq_len = nullptr);
 
-/// Usage error unless 1 <= writers <= 65536.
-void check_writers(int writers);
+/// Files that the tensors of a checkpoint are split over, at most.
+constexpr int most_writers = 65536;
 
 /// The loss with that many digits; "-" where it is no number, or of a checkpoint of no step, which has none.
 std::string loss_text(const checkpoint::RunState& state, int digits);
