@@ -19,7 +19,7 @@
 namespace octet::commbench {
 namespace {
 
-const std::vector<std::string> flags = {"help", "sweep", "compare-mpi"};
+const std::vector<std::string> flags = {"help"};
 
 /// As written on the command line.
 struct Texts {
@@ -31,6 +31,9 @@ void declare(Schema& schema, Options& o, Texts& t) {
   schema.add("config", t.config).help("A run's YAML file: measure the collectives of its steps, in its groups.");
   schema.add_choice("device", o.device).help("cpu: MPI; cuda: NCCL. With --config the run's, unless given.");
   schema.add("ranks-per-gpu", t.ranks_per_gpu).between(1, 64).help("Ranks that share a GPU, for tests.");
+  schema.add_flag("sweep", o.sweep).help("The sweep beside --config or --pairs; without these it is what is measured.");
+  schema.add_flag("compare-mpi", o.compare_mpi)
+      .help("In the sweep: MPI_Allreduce and so on in turns with ours, and the ratio.");
   schema.add("min", t.min).help("Smallest size of the sweep, in bytes: 8, 64K, 1.5M, 2G (powers of 1024), 5MB.");
   schema.add("max", t.max).help("Largest size of the sweep.");
   schema.add("factor", o.factor).between(2, 1024).help("Factor from one size of the sweep to the next.");
@@ -147,7 +150,6 @@ Options parse_options(int argc, const char* const* argv) {
   apply(own, schema);
   out.help = own.has("help");
   if (out.help) return out;
-  out.compare_mpi = own.has("compare-mpi");
   if (!texts.output.empty()) {
     if (!out.json.empty())
       throw usage_error("commbench", "--json {}, --output {}: expected one of both", out.json, texts.output);
@@ -167,7 +169,7 @@ Options parse_options(int argc, const char* const* argv) {
   } else if (words.run.size() > 1) {
     throw usage_error("commbench", "{} is of a run: it needs --config RUN.yaml", words.run[1]);
   }
-  out.sweep = own.has("sweep") || (!out.run && out.pairs == PairsOf::none);
+  out.sweep = out.sweep || (!out.run && out.pairs == PairsOf::none);
   if (out.compare_mpi && (!out.sweep || out.device != DeviceType::cpu)) {
     throw usage_error("commbench", "--compare-mpi compares the sweep over MPI: expected --sweep and --device cpu");
   }
@@ -204,9 +206,7 @@ std::string usage_text() {
          "  -h, --help     this text\n"
          "  --version      commit, build and libraries\n"
          "  -b -e -f -n -w -c -d -T -J   of nccl-tests: min, max, factor, iterations, warmup, check, dtype, timeout, "
-         "json\n"
-         "  --sweep        the sweep beside --config or --pairs; without these it is what is measured\n"
-         "  --compare-mpi  in the sweep: MPI_Allreduce and so on in turns with ours, and the ratio\n\n" +
+         "json\n\n" +
          help_text(schema) +
          "\nOptions of octet-train (--section.key VALUE) change the run of --config.\n"
          "Exit codes: 0; 64 for a wrong command, 70 when the machine failed it, 71 when a rank was lost or an\n"

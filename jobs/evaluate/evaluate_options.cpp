@@ -16,7 +16,7 @@
 namespace octet::evaluate {
 namespace {
 
-const std::vector<std::string> flags = {"help", "control-tokens", "generate", "overwrite"};
+const std::vector<std::string> flags = {"help"};
 
 /// As written on the command line.
 struct Texts {
@@ -74,6 +74,7 @@ void declare_texts(Schema& schema, Options& o, Texts& t) {
           "Folder for results.json, documents.jsonl and the samples of tasks, which is made; those of --compare's "
           "model go to compare/ in it. Results that it has of the same models in the same settings stay beside the new "
           "ones; a folder with others is refused without --overwrite.");
+  schema.add_flag("overwrite", o.overwrite).help("Replace results of another evaluation in the folder of --output.");
   declare_threads(schema, o.cpu);
   schema.add("timeout", o.timeout).unit("s").above(0).help("Limit of one operation between ranks.");
 }
@@ -96,9 +97,12 @@ void declare_tasks(Schema& schema, Options& o) {
 
 void declare(Schema& schema, Options& o, Texts& t) {
   declare_model(schema, o.models);
+  declare_control_tokens(schema, o.models);
   declare_layout(schema, o, t);
   declare_texts(schema, o, t);
   declare_tasks(schema, o);
+  schema.add_flag("generate", o.generates)
+      .help("Write on behind --prompt; one process needs no mpiexec: octet generate.");
   declare_generate(schema, o.generate);
   declare_float8(schema, t.float8);
 }
@@ -156,7 +160,6 @@ Options parse_options(int argc, const char* const* argv) {
   if (o.model.empty()) {
     throw usage_error("evaluate", "no MODEL given; expected a checkpoint, a run or a Hugging Face folder (see --help)");
   }
-  o.generates = arguments.has("generate");
   if (!o.generates) refuse_what_is_no_text(o.model, "MODEL");  // the results name it; options are read as texts
   const int asked =
       (o.data.empty() ? 0 : 1) + (o.text.input.empty() ? 0 : 1) + (o.tasks.empty() ? 0 : 1) + (o.generates ? 1 : 0);
@@ -164,8 +167,6 @@ Options parse_options(int argc, const char* const* argv) {
     throw usage_error("evaluate", "{}; expected one of --data, --text, --tasks and --generate",
                       asked == 0 ? "nothing to evaluate on" : "more than one thing to evaluate on");
   }
-  o.models.control_tokens = arguments.has("control-tokens");
-  o.overwrite = arguments.has("overwrite");
   if (o.overwrite && o.output.empty()) {
     throw usage_error("evaluate", "--overwrite changes nothing here: it is for --output");
   }
@@ -201,11 +202,8 @@ std::string usage_text() {
          "  octet-evaluate runs/a --tasks piqa,arc_easy --task-data datasets --output results/a    accuracies\n"
          "  mpiexec -n 2 octet-evaluate runs/a --tp 2 --generate --prompt 'Once upon a time'    what comes behind "
          "it\n\n"
-         "  -h, --help        this text\n"
-         "  --version         commit, build and libraries\n"
-         "  --control-tokens  text that spells a control token is that token, and not plain text\n"
-         "  --overwrite       replace results of another evaluation in the folder of --output\n"
-         "  --generate        write on behind --prompt; one process needs no mpiexec: octet generate\n\n" +
+         "  -h, --help  this text\n"
+         "  --version   commit, build and libraries\n\n" +
          help_text(schema) +
          "\nExit codes: 0; 64 for a wrong command, model or text; 71 when a rank was lost or an operation took longer\n"
          "than --timeout; 70 for what the machine refused.\n";

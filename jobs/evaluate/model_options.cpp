@@ -17,6 +17,11 @@ void declare_model(Schema& schema, ModelOptions& m) {
       .help("Name or file of the tokenizer. Empty: that of the run, or of the Hugging Face folder.");
 }
 
+void declare_control_tokens(Schema& schema, ModelOptions& m) {
+  schema.add_flag("control-tokens", m.control_tokens)
+      .help("Text that spells a control token is that token, and not plain text.");
+}
+
 void declare_threads(Schema& schema, CpuConfig& cpu) {
   schema.add("threads", cpu.threads)
       .between(0, 4096)

@@ -38,6 +38,7 @@ struct ModelOptions {
 
 /// Where and in what a model computes, and what it sees.
 void declare_model(Schema& schema, ModelOptions& options);
+void declare_control_tokens(Schema& schema, ModelOptions& options);
 void declare_threads(Schema& schema, CpuConfig& cpu);
 /// What is generated, without the seed.
 void declare_generate(Schema& schema, GenerateOptions& options);

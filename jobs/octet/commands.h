@@ -1,11 +1,11 @@
 #pragma once
 
-#include <boost/program_options.hpp>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "src/base/options/schema.h"
 
 namespace octet {
 
@@ -20,13 +20,11 @@ std::span<const Command> commands();
 /// "; nearest: NAME", of the command that may have been meant; empty: none.
 std::string nearest_command(std::string_view name);
 
-/// Parses a subcommand's words as Boost's options declare them; after --help, which prints `usage` and the options,
-/// there is nothing to do. Throws Error for options that are unknown or missing, or whose values are wrong. Older
-/// subcommands have it; a new one declares a Schema (src/base/options/arguments.h).
-std::optional<boost::program_options::variables_map> parse_words(const std::vector<std::string>& arguments,
-                                                                 std::string_view usage,
-                                                                 boost::program_options::options_description options,
-                                                                 const char* positional, int max_positional);
+/// Reads a subcommand's words into the fields of its options. Words that belong to no option are values of the option
+/// `positional`, at most so many (-1: any number). False after --help, which prints `usage` and the options: there is
+/// nothing to do, then. Throws Error for options that are unknown or missing, or whose values are wrong.
+bool parse_words(const std::vector<std::string>& arguments, std::string_view usage, Schema& options,
+                 const std::string& positional = "", int most = 0);
 
 /// A command that has subcommands, `octet NAME COMMAND`: help, a usage error with the nearest name, or the subcommand's
 /// exit code. `closing`: the last lines of --help.

@@ -5,15 +5,11 @@
 #include "jobs/ranks/cpu_setup.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
-#include "src/base/options/arguments.h"
-#include "src/base/options/document.h"
 #include "src/device/hardware_queues.h"
 #include "src/train/options/sections.h"
 
 namespace octet {
 namespace {
-
-const std::vector<std::string> flags = {"help", "control-tokens"};
 
 struct Generation {
   std::string model;
@@ -24,7 +20,9 @@ struct Generation {
   Float8Config float8;
 
   void declare(Schema& schema) {
+    schema.add("model", model).required().help("The model; the same without --model.");
     evaluate::declare_model(schema, models);
+    evaluate::declare_control_tokens(schema, models);
     evaluate::declare_generate(schema, generate);
     schema.add("seed", seed).between(0, 1e15).help("Of the tokens that are drawn.");
     evaluate::declare_threads(schema, cpu);
@@ -39,28 +37,13 @@ constexpr std::string_view generate_usage =
     "checkpoint, a run (its newest whole checkpoint) or a Hugging Face folder of LlamaForCausalLM. Models that are\n"
     "cut: mpiexec -n N octet-evaluate MODEL --tp N --generate.\n\n"
     "  octet generate runs/a --prompt 'Once upon a time'                       the most likely text\n"
-    "  octet generate runs/a --prompt-file a.txt --temperature 0.8 --top-p 0.9 --seed 7\n\n"
-    "  -h, --help        this text\n"
-    "  --control-tokens  text that spells a control token is that token, and not plain text\n\n";
+    "  octet generate runs/a --prompt-file a.txt --temperature 0.8 --top-p 0.9 --seed 7\n";
 
 /// False after --help.
 bool parse(const std::vector<std::string>& words, Generation& g) {
   Schema schema;
   g.declare(schema);
-  std::vector<const char*> argv{"octet generate"};
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  Arguments arguments = parse_arguments(schema, flags, static_cast<int>(argv.size()), argv.data(),
-                                        {"models", "; the text is that of --prompt"});
-  if (arguments.has("help")) {
-    fmt::print("{}{}", generate_usage, help_text(schema));
-    return false;
-  }
-  g.model = std::exchange(arguments.file, "");  // no file of options
-  apply(arguments, schema);
-  if (g.model.empty()) {
-    throw usage_error("octet", "generate: no MODEL given; expected a checkpoint, a run or a Hugging Face folder");
-  }
-  g.models.control_tokens = arguments.has("control-tokens");
+  if (!parse_words(words, generate_usage, schema, "model", 1)) return false;
   g.generate.sampling.seed = static_cast<std::uint64_t>(g.seed);
   evaluate::refuse_drawing(schema, g.generate);
   if (g.models.precision != Precision::float8) evaluate::refuse_float8(schema);

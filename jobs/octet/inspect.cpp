@@ -17,7 +17,6 @@
 #include "src/train/options/sections.h"
 
 namespace octet {
-namespace po = boost::program_options;
 namespace {
 
 constexpr std::string_view inspect_usage =
@@ -149,26 +148,22 @@ int run_inspect(const std::vector<std::string>& arguments) {
   bool remember = false, scan = false;
   std::int64_t documents = 0;
   std::string tokenizer;
-  po::options_description described("options");
-  described.add_options()                                                                                //
-      ("path", po::value(&path)->required(), "token files: PREFIX, PREFIX.bin or PREFIX.idx")            //
-      ("seq_len", po::value(&seq_len), "also count samples of this many tokens, as train.seq_len does")  //
-      ("validation_fraction", po::value(&fraction)->default_value(fraction, "0.01"),
-       "the part set apart, as data.validation_fraction; needs --seq_len")                      //
-      ("documents", po::value(&documents)->default_value(0), "show so many documents as text")  //
-      ("tokenizer", po::value(&tokenizer),
-       "that made the tokens, as octet prepare takes it; without it the copy beside the data")  //
-      ("scan", po::bool_switch(&scan),
-       "read all tokens: compare them with what was written, count control tokens, and documents that occur again")  //
-      ("remember", po::bool_switch(&remember),
-       "write the range of ids to PATH.data.json, where it is not there yet, and with --scan their sum");
-  const auto values = parse_words(arguments, inspect_usage, described, "path", 1);
-  if (!values) return 0;
-  constexpr auto most = static_cast<std::int64_t>(most_sequences);
-  if (values->contains("seq_len") && (seq_len < 1 || seq_len > most)) {
-    throw usage_error("octet", "--seq_len is {}; expected 1 to {}, as train.seq_len", seq_len, most);
-  }
-  if (!values->contains("seq_len") && !(*values)["validation_fraction"].defaulted()) {
+  Schema schema;
+  schema.add("path", path).required().help("Token files: PREFIX, PREFIX.bin or PREFIX.idx.");
+  schema.add("seq_len", seq_len)
+      .between(1, most_sequences)
+      .help("Also count samples of this many tokens, as train.seq_len does.");
+  schema.add("validation_fraction", fraction).help("The part set apart, as data.validation_fraction; needs --seq_len.");
+  schema.add("documents", documents).at_least(0).help("Show so many documents as text.");
+  schema.add("tokenizer", tokenizer)
+      .help("What made the tokens, as octet prepare takes it; without it the copy beside the data.");
+  schema.add_flag("scan", scan)
+      .help(
+          "Read all tokens: compare them with what was written, count control tokens, and documents that occur again.");
+  schema.add_flag("remember", remember)
+      .help("Write the range of ids to PATH.data.json, where it is not there yet, and with --scan their sum.");
+  if (!parse_words(arguments, inspect_usage, schema, "path", 1)) return 0;
+  if (seq_len == 0 && schema.find("validation_fraction")->is_set()) {
     throw usage_error("octet", "--validation_fraction needs --seq_len");
   }
 

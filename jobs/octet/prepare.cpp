@@ -9,7 +9,6 @@
 #include "src/base/progress.h"
 
 namespace octet {
-namespace po = boost::program_options;
 namespace {
 
 constexpr std::string_view prepare_usage =
@@ -91,54 +90,50 @@ void explain_holdout(const PrepareOptions& options) {
 
 int run_prepare(const std::vector<std::string>& arguments) {
   PrepareOptions options;
-  std::string split, format, bad_utf8, max_document, part_size, part;
+  std::string split = "none", format = "auto", bad_utf8 = "refuse", max_document = "64MiB", part_size = "256MiB";
+  std::string part = "1/1", bos_token, eos_token;
   bool eos = false, no_eos = false;
-  po::options_description described("options");
-  described.add_options()  //
-      ("input,i", po::value(&options.inputs)->required()->multitoken(),
-       "file, folder, 'pattern' or @list; may be repeated")                                               //
-      ("output,o", po::value(&options.output)->required(), "PREFIX of the files; its folder is created")  //
-      ("tokenizer", po::value(&options.tokenizer)->default_value(options.tokenizer),
-       "how text becomes tokens: bytes, or the path of a tokenizer.json, a rank file (.tiktoken, Llama 3's "
-       "tokenizer.model), a SentencePiece model or a folder with one")  //
-      ("format", po::value(&format)->default_value("auto"),
-       "what files are: auto (by content and name), text, jsonl or parquet")  //
-      ("field", po::value(&options.field)->default_value(options.field),
-       "key or column that holds a record's text; meta.text is the key text in the object meta")  //
-      ("split-documents", po::value(&split)->default_value("none"),
-       "what a document of plain text is. none: a file; blank-lines: lines between blank lines")             //
-      ("bos", po::bool_switch(&options.bos), "begin each document with the tokenizer's token for that")      //
-      ("eos", po::bool_switch(&eos), "end each document with the tokenizer's token for that (the default)")  //
-      ("no-eos", po::bool_switch(&no_eos), "write nothing behind a document")                                //
-      ("bos-token", po::value<std::string>(),
-       "the token, by its text, where the tokenizer's file names none or another")  //
-      ("eos-token", po::value<std::string>(), "likewise")                           //
-      ("control-tokens", po::bool_switch(&options.tokenizer_options.control_tokens),
-       "text that spells a control token, such as <|end_of_text|>, is that token and not plain text")  //
-      ("bad-utf8", po::value(&bad_utf8)->default_value("refuse"),
-       "text that is no UTF-8 where it must be. refuse: with file and place; replace: by U+FFFD, counted")       //
-      ("max-bad", po::value(&options.max_bad)->default_value(0), "records without a text that may be left out")  //
-      ("max-document", po::value(&max_document)->default_value("64MiB"),
-       "limit of a record, and of a text that the tokenizer cannot cut; a longer one is refused")  //
-      ("holdout", po::value(&options.holdout)->default_value(0),
-       "share of the documents that goes to PREFIX-holdout, by a hash of their text")  //
-      ("part", po::value(&part)->default_value("1/1"),
-       "k/N: make the k-th of N shares of the input, as PREFIX-0000k-of-0000N")  //
-      ("part-size", po::value(&part_size)->default_value("256MiB"),
-       "input that is finished together; what an interruption may cost")                                           //
-      ("workers", po::value(&options.workers)->default_value(0), "threads; 0: one for each core of this process")  //
-      ("overwrite", po::bool_switch(&options.overwrite),
-       "replace files that exist, and parts that were made otherwise; without it files that the same command has made "
-       "stay as they are, which is no error");
-  const auto values = parse_words(arguments, prepare_usage, described, "input", -1);
-  if (!values) return 0;
-  if (values->contains("bos-token")) options.tokenizer_options.bos = (*values)["bos-token"].as<std::string>();
-  if (values->contains("eos-token")) options.tokenizer_options.eos = (*values)["eos-token"].as<std::string>();
+  Schema schema;
+  schema.add("input", options.inputs)
+      .required()
+      .several()
+      .letter('i')
+      .help("File, folder, 'pattern' or @list; may be repeated.");
+  schema.add("output", options.output).required().letter('o').help("PREFIX of the files; its folder is created.");
+  schema.add("tokenizer", options.tokenizer)
+      .help(
+          "How text becomes tokens: bytes, or the path of a tokenizer.json, a rank file (.tiktoken, Llama 3's "
+          "tokenizer.model), a SentencePiece model or a folder with one.");
+  schema.add("format", format).help("What files are: auto (by content and name), text, jsonl or parquet.");
+  schema.add("field", options.field)
+      .help("Key or column that holds a record's text; meta.text is the key text in the object meta.");
+  schema.add("split-documents", split)
+      .help("What a document of plain text is. none: a file; blank-lines: lines between blank lines.");
+  schema.add_flag("bos", options.bos).help("Begin each document with the tokenizer's token for that.");
+  schema.add_flag("eos", eos).help("End each document with the tokenizer's token for that (the default).");
+  schema.add_flag("no-eos", no_eos).help("Write nothing behind a document.");
+  schema.add("bos-token", bos_token).help("The token, by its text, where the tokenizer's file names none or another.");
+  schema.add("eos-token", eos_token).help("Likewise.");
+  schema.add_flag("control-tokens", options.tokenizer_options.control_tokens)
+      .help("Text that spells a control token, such as <|end_of_text|>, is that token and not plain text.");
+  schema.add("bad-utf8", bad_utf8)
+      .help("Text that is no UTF-8 where it must be. refuse: with file and place; replace: by U+FFFD, counted.");
+  schema.add("max-bad", options.max_bad).at_least(0).help("Records without a text that may be left out.");
+  schema.add("max-document", max_document)
+      .help("Limit of a record, and of a text that the tokenizer cannot cut; a longer one is refused.");
+  schema.add("holdout", options.holdout)
+      .help("Share of the documents that goes to PREFIX-holdout, by a hash of their text.");
+  schema.add("part", part).help("k/N: make the k-th of N shares of the input, as PREFIX-0000k-of-0000N.");
+  schema.add("part-size", part_size).help("Input that is finished together; what an interruption may cost.");
+  schema.add("workers", options.workers).between(0, 4096).help("Threads; 0: one for each core of this process.");
+  schema.add_flag("overwrite", options.overwrite)
+      .help(
+          "Replace files that exist, and parts that were made otherwise; without it files that the same command has "
+          "made stay as they are, which is no error.");
+  if (!parse_words(arguments, prepare_usage, schema, "input", -1)) return 0;
+  if (schema.find("bos-token")->is_set()) options.tokenizer_options.bos = bos_token;
+  if (schema.find("eos-token")->is_set()) options.tokenizer_options.eos = eos_token;
   if (eos && no_eos) throw usage_error("octet", "--eos and --no-eos exclude each other");
-  if (options.workers < 0 || options.workers > 4096) {
-    throw usage_error("octet", "--workers is {}; expected 0 to 4096", options.workers);
-  }
-  if (options.max_bad < 0) throw usage_error("octet", "--max-bad is {}; expected at least 0", options.max_bad);
   options.eos = !no_eos;
   options.split = split_documents_from(split);
   options.format = text_format_from(format);

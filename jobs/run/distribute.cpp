@@ -20,8 +20,13 @@ class Names {
   Names(const Schema& schema, const std::vector<std::string>& flags)
       : schema_(schema), flags_(flags), options_(schema.names()) {}
 
-  bool is_flag(const std::string& name) const { return is_among(flags_, name); }
-  bool has(const std::string& name) const { return is_flag(name) || is_among(options_, schema_.current_name(name)); }
+  bool is_flag(const std::string& name) const {
+    const Option* const option = schema_.find(name);
+    return is_among(flags_, name) || (option != nullptr && option->is_flag());
+  }
+  bool has(const std::string& name) const {
+    return is_among(flags_, name) || is_among(options_, schema_.current_name(name));
+  }
   void add_to(std::vector<std::string>& all) const {
     all.insert(all.end(), options_.begin(), options_.end());
     all.insert(all.end(), flags_.begin(), flags_.end());

@@ -8,7 +8,8 @@
 
 namespace octet {
 
-/// What a program is asked beside what its run is: options, and flags, which are words without a value.
+/// What a program is asked beside what its run is: options, and flags that ask for something else than its work, as
+/// those of parse_arguments.
 struct OwnOptions {
   const Schema& schema;
   std::vector<std::string> flags{};

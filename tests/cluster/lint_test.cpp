@@ -1,39 +1,19 @@
+// What lint says of variables alone and together.
 #include "src/cluster/environment/environment_lint.h"
-#include "src/cluster/environment/job_findings.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <tuple>
 
-#include "src/base/installation.h"
-#include "src/cluster/environment/conf_file.h"
-#include "src/cluster/environment/job_environment.h"
-#include "src/cluster/environment/named_files.h"
 #include "src/cluster/environment/value_check.h"
 #include "src/cluster/machine/known_versions.h"
-#include "tests/data/support.h"
+#include "tests/cluster/lint_support.h"
 
 namespace octet {
 namespace {
 
-using test::TempFolder;
-using test::write_bytes;
-
-const VariableTable& table() {
-  static const VariableTable table = read_variable_table();
-  return table;
-}
-
-/// "STATE: ADVICE" of the finding of a variable that is alone in the environment; several in as many lines.
-std::string one(const std::string& name, const std::string& value, const std::string& nccl = "2.28.9",
-                const ClusterProfile* profile = nullptr) {
-  std::string out;
-  for (const Finding& f : lint(table(), {{name, value}}, nccl, profile)) {
-    if (f.check == name) out += fmt::format("{}: {} {}\n", name_of(f.state), f.expected, f.advice);
-  }
-  return out;
-}
+using test::one;
+using test::table;
 
 struct Rule {
   const char *name, *value, *state, *part;  ///< of the first finding's text
@@ -251,64 +231,6 @@ TEST(Lint, ReleasesMatter) {
   EXPECT_TRUE(one("NCCL_SOCKET_MAGIC", "1", "").starts_with("ok"));
 }
 
-TEST(Lint, WhatHasNoEffectOnAFabricIsSaid) {
-  const ClusterProfile infiniband = read_profile("ibm-infiniband"), roce = read_profile("ibm-roce"),
-                       efa = read_profile("aws-p5-efa"), local = read_profile("local");
-  const auto inert = [&](const char* name, const char* value, const ClusterProfile& p) {
-    return one(name, value, "2.28.9", &p).find("has no effect") != std::string::npos;
-  };
-  EXPECT_TRUE(inert("NCCL_SOCKET_NTHREADS", "4", infiniband));
-  EXPECT_TRUE(inert("NCCL_SOCKET_NTHREADS", "4", efa));
-  EXPECT_TRUE(inert("NCCL_IB_QPS_PER_CONNECTION", "4", efa));
-  EXPECT_FALSE(inert("NCCL_IB_QPS_PER_CONNECTION", "4", infiniband));
-  EXPECT_FALSE(inert("NCCL_IB_QPS_PER_CONNECTION", "4", roce));
-  EXPECT_TRUE(inert("NCCL_IB_ADDR_FAMILY", "AF_INET", infiniband));
-  EXPECT_FALSE(inert("NCCL_IB_ADDR_FAMILY", "AF_INET", roce));
-  EXPECT_TRUE(inert("NCCL_CROSS_NIC", "1", local));  // no GPUs
-  // NCCL_NET says what carries the traffic where there is no profile.
-  const Environment sockets = {{"NCCL_NET", "Socket"}, {"NCCL_IB_TC", "106"}};
-  EXPECT_NE(lint(table(), sockets, "", nullptr).front().advice.find("NCCL_NET=Socket"), std::string::npos);
-}
-
-TEST(Lint, WhatLeavesTheFabricIsBad) {
-  const ClusterProfile infiniband = read_profile("ibm-infiniband");
-  EXPECT_TRUE(one("NCCL_NET", "Socket", "2.28.9", &infiniband).starts_with("bad"));
-  EXPECT_TRUE(one("NCCL_IB_DISABLE", "1", "2.28.9", &infiniband).starts_with("bad"));
-  EXPECT_TRUE(one("NCCL_NET", "IB", "2.28.9", &infiniband).starts_with("ok"));
-  EXPECT_NE(one("NCCL_IB_HCA", "=mlx5_0", "2.28.9", &infiniband).find("leaves out mlx5_1, mlx5_2"), std::string::npos);
-  ClusterProfile one_card = infiniband;
-  one_card.nics.hca = {"mlx5_0"};
-  EXPECT_NE(one("NCCL_IB_HCA", "=mlx5_0,mlx5_9", "2.28.9", &one_card).find("has mlx5_9, which"), std::string::npos);
-}
-
-TEST(Lint, ADefaultThatDoesHarmIsSaidOfMachinesWithGpus) {
-  const ClusterProfile infiniband = read_profile("ibm-infiniband"), local = read_profile("local");
-  const auto about = [&](const ClusterProfile* p, const std::string& name) {
-    return std::ranges::count(lint(table(), {}, "2.28.9", p), name, &Finding::check);
-  };
-  ClusterProfile bare = infiniband;
-  bare.environment.generate = false;
-  EXPECT_EQ(about(&bare, "UCX_TLS"), 1);
-  EXPECT_EQ(about(&infiniband, "UCX_TLS"), 0);  // whose job sets it
-  EXPECT_EQ(about(&local, "UCX_TLS"), 0);
-  EXPECT_EQ(about(nullptr, "UCX_TLS"), 0);
-  EXPECT_EQ(about(&bare, "NCCL_NVLS_ENABLE"), 0) << "the programs set it when they see their GPUs";
-}
-
-// A shell from which jobs are submitted lacks what the job sets, and may have another value.
-TEST(Lint, WhatTheJobSetsIsNotMissedInAShell) {
-  ClusterProfile roce = read_profile("ibm-roce");
-  roce.nics.traffic_class = 106;
-  EXPECT_TRUE(lint(table(), {}, "2.28.9", &roce).empty());
-  EXPECT_FALSE(lint(table(), {{"SLURM_JOB_ID", "7"}}, "2.28.9", &roce).empty()) << "in a job it has got lost";
-  EXPECT_TRUE(one("NCCL_DEBUG", "INFO", "2.28.9", &roce).ends_with("; the job of ibm-roce sets \"WARN\"\n"));
-  EXPECT_EQ(one("NCCL_DEBUG", "WARN", "2.28.9", &roce).find("the job of"), std::string::npos);
-  roce.environment.variables = {{.name = "UCX_TLS", .value = "", .reason = "ours", .unset = true}};
-  const Findings unset = lint(table(), {}, "2.28.9", &roce);
-  ASSERT_EQ(unset.size(), 1U);
-  EXPECT_EQ(unset[0].check + " " + unset[0].seen, "UCX_TLS not set");
-}
-
 TEST(Lint, SocketsHaveABoundOnTheirProduct) {
   const auto text = [](const char* threads, const char* each) {
     std::string out;
@@ -320,81 +242,6 @@ TEST(Lint, SocketsHaveABoundOnTheirProduct) {
   };
   EXPECT_EQ(text("8", "8"), "");
   EXPECT_EQ(text("16", "8"), "NCCL_NSOCKS_PERTHREAD: at most 4 with NCCL_SOCKET_NTHREADS=16");
-}
-
-// What octet submit writes into jobs stands up to its own lint.
-TEST(Lint, TheProfilesOfTheRepositoryHaveNothingBad) {
-  for (const std::string& name : shared_names("configs/clusters", ".yaml")) {
-    const ClusterProfile profile = read_profile(name);
-    Environment environment;
-    for (const EnvironmentValue& v : job_environment(profile, "/run")) environment[v.name] = v.value;
-    for (const char* nccl : {"2.24.3", "2.27.7", "2.28.9", "2.30.7"}) {
-      for (const Finding& f : lint(table(), environment, nccl, &profile)) {
-        if (f.advice.starts_with("set for NCCL before ")) continue;  // what a newer release has to be measured for
-        EXPECT_EQ(f.state, FindingState::ok)
-            << name << ", NCCL " << nccl << ": " << f.check << '=' << f.seen << ": " << f.expected << ' ' << f.advice;
-      }
-    }
-  }
-}
-
-TEST(Lint, ASubmissionHearsOfTheValuesOfItsProfile) {
-  ClusterProfile profile = read_profile("ibm-infiniband");
-  EXPECT_TRUE(environment_findings(profile, "/run").empty());
-  profile.environment.variables = {{"NCCL_IB_RETRY_CNT", "10", "copied"}, {"NCCL_IB_SL", "1", "ours"}};
-  const auto findings = environment_findings(profile, "/run");
-  ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(findings[0],
-            "environment.variables: NCCL_IB_RETRY_CNT = 10: expected 0 to 7; tries before a connection fails (NCCL "
-            "docs, env)");
-}
-
-TEST(Lint, ASubmissionHearsOfGeneratedValuesThatItsProfileContradicts) {
-  ClusterProfile profile = read_profile("grand-teton");
-  const std::vector<EnvironmentValue> rest = profile.environment.variables;
-  profile.environment.variables.push_back({"NCCL_NET", "AWS Libfabric", "the plugin"});
-  const auto told = environment_findings(profile, "/run");
-  const auto plugin = std::ranges::find_if(told, [](const std::string& one) {
-    return one.starts_with("environment.variables: NCCL_NET_PLUGIN = none, generated: bad: expected the plugin");
-  });
-  EXPECT_NE(plugin, told.end());
-  profile.environment.variables = {{"NCCL_NET", "AWS Libfabric", "the plugin"},
-                                   {.name = "NCCL_NET_PLUGIN", .value = "", .reason = "found", .unset = true}};
-  EXPECT_TRUE(environment_findings(profile, "/run").empty());
-  profile.environment.variables = {{"NCCL_NET_PLUGIN", "libnccl-net.so", "the plugin alone"}};
-  ASSERT_EQ(environment_findings(profile, "/run").size(), 1U);
-  EXPECT_EQ(environment_findings(profile, "/run")[0],
-            "environment.variables: NCCL_NET_PLUGIN = libnccl-net.so: expected none, or the name of the plugin's "
-            "network in NCCL_NET in place of IB; NCCL_NET=IB is NCCL's own network: that of the plugin is not used "
-            "(NCCL's source, net)");
-  profile.environment.variables = rest;
-  EXPECT_TRUE(environment_findings(profile, "/run").empty());
-}
-
-TEST(Lint, ATrafficClassThatIsADscpIsToldBeforeTheQueue) {
-  ClusterProfile profile = read_profile("ibm-roce");
-  profile.nics.traffic_class = 26;
-  ASSERT_EQ(environment_findings(profile, "/run").size(), 1U);
-  EXPECT_TRUE(
-      environment_findings(profile, "/run")[0].starts_with("nics.traffic_class = 26: is DSCP 6 with ECN bits 2"));
-  profile.nics.traffic_class = 104;
-  EXPECT_TRUE(environment_findings(profile, "/run").empty());
-  // On InfiniBand there is no DSCP.
-  const ClusterProfile infiniband = read_profile("ibm-infiniband"), roce = read_profile("ibm-roce");
-  EXPECT_TRUE(one("NCCL_IB_TC", "26", "2.28.9", &infiniband).starts_with("ok"));
-  const Findings unset = lint(table(), {}, "2.30.7", &roce);
-  EXPECT_TRUE(
-      std::ranges::any_of(unset, [](const Finding& f) { return f.check == "NCCL_IB_TC" && f.seen == "not set"; }));
-}
-
-TEST(Lint, PatHasOneRankANode) {
-  ClusterProfile profile = read_profile("ibm-infiniband");
-  EXPECT_TRUE(one("NCCL_ALGO", "allgather:pat", "2.28.9", &profile).starts_with("bad"));
-  profile.gpus.per_node = 1;
-  EXPECT_TRUE(one("NCCL_ALGO", "allgather:pat", "2.28.9", &profile).starts_with("warning"));
-  EXPECT_TRUE(one("NCCL_ALGO", "allgather:nvls", "2.28.9", &profile).starts_with("bad"));
-  profile.nodes.count = 1;
-  EXPECT_TRUE(one("NCCL_ALGO", "allgather:nvls", "2.28.9", &profile).starts_with("warning"));
 }
 
 TEST(VariableTable, IsInOrder) {
@@ -410,58 +257,6 @@ TEST(VariableTable, IsInOrder) {
   }
   for (const auto& [name, count] : counts) EXPECT_EQ(count, 1) << name;
   for (const Caution& c : table().cautions) EXPECT_NE(table().find(c.name), nullptr) << c.name;
-}
-
-TEST(EffectiveEnvironment, FilesOfNcclComeBehindTheEnvironment) {
-  const Environment e = effective_environment(Machine(OCTET_SOURCE_DIR "/tests/cluster/doctor/bad"));
-  EXPECT_EQ(e.at("NCCL_CUMEM_ENABLE"), "0");   // of /etc/nccl.conf
-  EXPECT_EQ(e.at("NCCL_IB_RETRY_CNT"), "10");  // the environment's, not the file's 7
-  EXPECT_FALSE(e.contains("LD_LIBRARY_PATH"));
-}
-
-TEST(EffectiveEnvironment, NamesAndValuesOfFilesAreNotTrimmed) {
-  const TempFolder folder;
-  write_bytes(folder / "commands/env", "HOME=/home/u\n");
-  write_bytes(folder / "home/u/.nccl.conf",
-              "# a comment = 1\nNCCL_DEBUG = INFO\nNCCL_IB_TC=106\r\n\ngarbage\nNCCL_PROTO= Simple\nnccl_algo=ring\n");
-  const Machine machine(folder.path());
-  const Environment e = effective_environment(machine);
-  EXPECT_FALSE(e.contains("NCCL_DEBUG"));
-  EXPECT_EQ(e.at("NCCL_IB_TC"), "106");
-  EXPECT_EQ(e.at("NCCL_PROTO"), " Simple");
-  EXPECT_EQ(e.size(), 2U);
-  const Findings odd = conf_file_findings(machine);
-  ASSERT_EQ(odd.size(), 3U);
-  EXPECT_EQ(odd[0].check, "/home/u/.nccl.conf:2");
-  EXPECT_NE(odd[0].advice.find("blanks beside ="), std::string::npos);
-  EXPECT_EQ(odd[1].check, "/home/u/.nccl.conf:5");
-  EXPECT_NE(odd[1].advice.find("passes over it"), std::string::npos);
-  EXPECT_EQ(odd[2].seen, "nccl_algo=ring");
-}
-
-TEST(FileFindings, FilesThatVariablesName) {
-  const TempFolder folder;
-  write_bytes(folder / "etc/topo.xml", "<system/>");
-  write_bytes(folder / "opt/plugins/net.so", "");
-  const Machine machine(folder.path());
-  const auto found = [&](const Environment& e) { return file_findings(e, machine); };
-  EXPECT_TRUE(found({{"NCCL_TOPO_FILE", "/etc/topo.xml"}}).empty());
-  EXPECT_TRUE(found({{"NCCL_TOPO_FILE", "topo.xml"}}).empty());  // relative, to where the job is
-  EXPECT_TRUE(found({{"NCCL_NET_PLUGIN", "none"}, {"NCCL_TUNER_PLUGIN", "libtuner.so"}}).empty());
-  EXPECT_TRUE(found({{"NCCL_NET_PLUGIN", "/opt/plugins/net.so"}}).empty());
-  const std::tuple<const char*, const char*, FindingState> lost[] = {
-      {"NCCL_TOPO_FILE", "/nowhere.xml", FindingState::bad},
-      {"NCCL_TOPO_FILE", "", FindingState::warning},
-      {"NCCL_TOPO_FILE", "/etc", FindingState::bad},
-      {"NCCL_GRAPH_FILE", "/nowhere.xml", FindingState::bad},
-      {"NCCL_TUNER_PLUGIN", "/opt/plugins/tuner.so", FindingState::warning},
-      {"NCCL_NET_PLUGIN", "/opt/plugins/net.so,/opt/other.so", FindingState::bad}};
-  for (const auto& [name, value, state] : lost) {
-    const Findings f = found({{name, value}});
-    ASSERT_EQ(f.size(), 1U) << name << '=' << value;
-    EXPECT_EQ(f[0].state, state) << name << '=' << value;
-    EXPECT_EQ(f[0].seen, value);
-  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "src/train/run/step_queue.h"
 #include "tests/equivalence/harness.h"
 #include "tests/equivalence/trainer_test.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 namespace {
@@ -268,7 +269,7 @@ TEST_F(TrainerTest, HostsTellEachOtherSixteenBytesAStep) {
     CommTrace trace;
     const auto hosts = make_traced(make_mpi_communicator(*stream_, "control"), &trace);
     Mesh mesh(make_mpi_communicator(*stream_, "world"), {.dp_shard = 0});
-    Trainer trainer(config_, mesh, *hosts, *stream_, nullptr);
+    Trainer trainer(config_, test::sampler_of(config_), mesh, *hosts, *stream_, nullptr);
     StepQueue steps(trainer, *hosts, late);
     const auto nothing = [] { return Requests{}; };
     steps.advance(1, nothing, false);

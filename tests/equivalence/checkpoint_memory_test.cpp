@@ -2,6 +2,7 @@
 #include "checkpoints/save/saver.h"
 #include "src/train/step/model_state.h"
 #include "tests/equivalence/trainer_test.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 namespace {
@@ -16,7 +17,7 @@ class HostMemoryOfCheckpoints : public TrainerTest {
     config_.checkpoint.interval = "10";
     config_.checkpoint.resume = Resume::never;
     Mesh mesh(make_mpi_communicator(*stream_, "world"), shape);
-    Trainer trainer(config_, mesh, *world_, *stream_, nullptr);
+    Trainer trainer(config_, test::sampler_of(config_), mesh, *world_, *stream_, nullptr);
     const std::vector<checkpoint::DevicePiece> pieces = held_pieces(trainer.model());
     checkpoint::Saver saver({.root = folder_ / "checkpoints"}, *world_, *stream_);
     checkpoint::RunState state;

@@ -8,6 +8,7 @@
 #include "src/base/hosts.h"
 #include "src/train/start/run_directory.h"
 #include "tests/equivalence/trainer_test.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 namespace {
@@ -27,7 +28,7 @@ class CheckpointingTest : public TrainerTest {
                      .resolved_yaml = ""} {
     config_.checkpoint.interval = "100";
     config_.run_dir = folder_ / "run";
-    trainer_ = std::make_unique<Trainer>(config_, mesh_, *world_, *stream_, nullptr);
+    trainer_ = std::make_unique<Trainer>(config_, test::sampler_of(config_), mesh_, *world_, *stream_, nullptr);
     const RunDirectory directory{.path = config_.run_dir};
     write_run_directory(directory, "", config_.model, *world_);
     log_ = std::make_unique<RunLog>(config_, environment_, directory);

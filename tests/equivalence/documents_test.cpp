@@ -4,6 +4,7 @@
 #include "src/data/window_documents.h"
 #include "src/train/step/run_settings.h"
 #include "tests/equivalence/trainer_test.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 namespace {
@@ -31,7 +32,7 @@ class Documents : public TrainerTest {
   Trained train(std::unique_ptr<Communicator> all, const MeshShape& shape, Communicator& hosts) {
     config_.parallel.tp = shape.tp;
     Mesh mesh(std::move(all), shape);
-    Trainer trainer(config_, mesh, hosts, *stream_, nullptr);
+    Trainer trainer(config_, test::sampler_of(config_), mesh, hosts, *stream_, nullptr);
     Trained run;
     for (std::int64_t step = 1; step <= 15; ++step) {
       const StepResult result = train_step(trainer, step);
@@ -113,7 +114,7 @@ TEST_F(Documents, LeaveOutTheirFirstTokensWhereTheseDoNotCount) {
   config_.data.loss_on_first = false;
   const auto hosts = make_self_communicator(*stream_, "control");
   Mesh mesh(make_self_communicator(*stream_, "world"), {.dp_shard = 1});
-  Trainer trainer(config_, mesh, *hosts, *stream_, nullptr);
+  Trainer trainer(config_, test::sampler_of(config_), mesh, *hosts, *stream_, nullptr);
   const Sampler& sampler = trainer.sampler();
   Batch step;
   sampler.train_batch(3, {0, 1, batch}, 0, step);

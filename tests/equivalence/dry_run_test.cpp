@@ -8,6 +8,7 @@
 #include "src/train/plan/memory_plan.h"
 #include "src/train/plan/step_collectives.h"
 #include "tests/equivalence/trainer_test.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 namespace {
@@ -133,7 +134,7 @@ class DryRuns : public TrainerTest, public testing::WithParamInterface<Layout> {
     CommTrace trace;
     GemmTrace gemms;
     Mesh mesh(make_traced(make_mpi_communicator(*stream_, "world"), &trace), shape());
-    Trainer trainer(config_, mesh, *world_, *stream_, &gemms);
+    Trainer trainer(config_, test::sampler_of(config_), mesh, *world_, *stream_, &gemms);
     return trained(
         trace, gemms, ledger, before, [&](std::int64_t step) { train_step(trainer, step); },
         [&] { trainer.validate(); });

@@ -2,6 +2,7 @@
 // thing that the host waits for.
 #include "tests/equivalence/trainer_test.h"
 #include "tests/parallel/recording_device.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 namespace {
@@ -57,7 +58,7 @@ TEST_P(Launch, WaitsForNothing) {
   const auto stream = device_.make_stream();
   Mesh mesh(make_mpi_communicator(*stream, "world"),
             {.dp_replicate = GetParam().replicas, .dp_shard = 0, .tp = GetParam().tp});
-  Trainer trainer(config_, mesh, *world_, *stream, nullptr);
+  Trainer trainer(config_, test::sampler_of(config_), mesh, *world_, *stream, nullptr);
   trainer.launch(1);
   for (std::int64_t step = 2; step <= 5; ++step) {
     const int before = recording_.count_host_waits();

@@ -3,6 +3,7 @@
 
 #include "tests/equivalence/trainer_test.h"
 #include "tests/support/global_element.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 namespace {
@@ -16,7 +17,7 @@ class LayoutFree : public TrainerTest {
       if (world_->size() % replicas != 0) continue;
       SCOPED_TRACE(fmt::format("{} replicas", replicas));
       Mesh mesh(make_mpi_communicator(*stream_, "world"), {.dp_replicate = replicas, .dp_shard = 0});
-      Trainer trainer(config_, mesh, *world_, *stream_, nullptr);
+      Trainer trainer(config_, test::sampler_of(config_), mesh, *world_, *stream_, nullptr);
       body(mesh, trainer);
     }
   }

@@ -6,6 +6,7 @@
 #include "src/comm/mesh.h"
 #include "src/train/run/loop.h"
 #include "src/train/start/run_directory.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 
@@ -21,7 +22,7 @@ struct LoopRun {
                     .ranks_on_node = 1,
                     .node = std::move(node),
                     .resolved_yaml = ""},
-        trainer(config, mesh, hosts, stream, nullptr),
+        trainer(config, test::sampler_of(config), mesh, hosts, stream, nullptr),
         directory(make_directory(config.run_dir, hosts)),
         log(config, environment, directory),
         checkpoints(config, environment, trainer, log, {}),

@@ -1,6 +1,7 @@
 // A shard group of one rank that gathers and reduces all the same: the numbers, and what travels.
 #include "src/comm/trace.h"
 #include "tests/equivalence/trainer_test.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 namespace {
@@ -18,7 +19,7 @@ class OneRankExchange : public TrainerTest {
     config_.train.micro_batch = micro_batch();
     Outcome out;
     Mesh mesh(make_traced(make_mpi_communicator(*stream_, "world"), &out.trace), shape());
-    Trainer trainer(config_, mesh, *world_, *stream_, nullptr);
+    Trainer trainer(config_, test::sampler_of(config_), mesh, *world_, *stream_, nullptr);
     for (std::int64_t step = 1; step <= 3; ++step) out.losses.push_back(train_step(trainer, step).loss);
     return out;
   }

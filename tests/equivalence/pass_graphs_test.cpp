@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "tests/equivalence/trainer_test.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 namespace {
@@ -37,7 +38,7 @@ class GraphedPasses : public TrainerTest {
     Outcome out;
     GemmTrace gemms;
     Mesh mesh(make_mpi_communicator(*stream_, "world"), {.dp_replicate = world_->size(), .dp_shard = 1});
-    Trainer trainer(config_, mesh, *world_, *stream_, &gemms);
+    Trainer trainer(config_, test::sampler_of(config_), mesh, *world_, *stream_, &gemms);
     for (std::int64_t step = 1; step <= 6; ++step) {
       const StepResult result = train_step(trainer, step);
       out.numbers.insert(out.numbers.end(), {result.loss, result.grad_norm});

@@ -5,6 +5,7 @@
 #include "src/comm/trace.h"
 #include "src/train/step/pipeline_plan.h"
 #include "tests/equivalence/trainer_test.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 namespace {
@@ -91,7 +92,7 @@ class PipelineBytes : public TrainerTest, public testing::WithParamInterface<Pip
 TEST_P(PipelineBytes, AreTheFormulas) {
   CommTrace trace;
   Mesh mesh(make_traced(make_mpi_communicator(*stream_, "world"), &trace), shape());
-  Trainer trainer(config_, mesh, *world_, *stream_, nullptr);
+  Trainer trainer(config_, test::sampler_of(config_), mesh, *world_, *stream_, nullptr);
   train_step(trainer, 1);
   trace.clear();
   train_step(trainer, 2);

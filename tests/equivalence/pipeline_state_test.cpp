@@ -9,6 +9,7 @@
 #include "src/train/step/model_state.h"
 #include "tests/equivalence/trainer_test.h"
 #include "tests/equivalence/written_once.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 namespace {
@@ -39,7 +40,7 @@ class PipelineState : public TrainerTest {
                                                         .dp_replicate = static_cast<int>(layout.dp_replicate),
                                                         .dp_shard = 0,
                                                         .tp = static_cast<int>(layout.tp)}),
-          trainer(laid_out(config, layout), mesh, mesh.world(), stream, nullptr) {}
+          trainer(laid_out(config, layout), test::sampler_of(config), mesh, mesh.world(), stream, nullptr) {}
     static const RunConfig& laid_out(RunConfig& config, const ParallelConfig& layout) {
       config.parallel = layout;
       return config;

@@ -9,6 +9,7 @@
 
 #include "tests/equivalence/trainer_test.h"
 #include "tests/support/global_element.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 namespace {
@@ -97,7 +98,7 @@ class PipelineTest : public TrainerTest, public testing::WithParamInterface<Layo
         : config(without_layout(configured)),
           hosts(make_self_communicator(*stream, "control")),
           mesh(make_self_communicator(*stream, "world"), {}),
-          trainer(config, mesh, *hosts, *stream, nullptr) {}
+          trainer(config, test::sampler_of(config), mesh, *hosts, *stream, nullptr) {}
     static RunConfig without_layout(RunConfig config) {
       config.parallel = {};
       config.parallel.dp_shard = 1;
@@ -137,7 +138,7 @@ class PipelineTest : public TrainerTest, public testing::WithParamInterface<Layo
     auto world = part_of_world();
     if (!world) return {};
     Mesh mesh(std::move(world), shape());
-    Trainer trainer(config_, mesh, mesh.world(), *stream_, nullptr);
+    Trainer trainer(config_, test::sampler_of(config_), mesh, mesh.world(), *stream_, nullptr);
     Trained mine = train(trainer);
     if (world_->rank() != 0) return {};
     return std::pair(std::move(expected), std::move(mine));
@@ -181,7 +182,7 @@ TEST_P(LayoutsInFp32, HaveTheGradientsOfOneRank) {
   auto world = part_of_world();
   if (!world) return;
   Mesh mesh(std::move(world), shape());
-  Trainer trainer(config_, mesh, mesh.world(), *stream_, nullptr);
+  Trainer trainer(config_, test::sampler_of(config_), mesh, mesh.world(), *stream_, nullptr);
   train_step(one.trainer, 1);
   train_step(trainer, 1);
   expect_near(trainer.model(), trainer.model().gradients(), one.trainer.model().gradients(), 1e-5);
@@ -292,7 +293,7 @@ TEST_P(PrecisionsAndRecipes, HaveTheBitsOfOneRank) {
   Alone one(config_);
   config_.parallel = GetParam().parallel;
   Mesh mesh(part_of_world(), shape());
-  Trainer trainer(config_, mesh, mesh.world(), *stream_, nullptr);
+  Trainer trainer(config_, test::sampler_of(config_), mesh, mesh.world(), *stream_, nullptr);
   const Trained expected = train(one.trainer), mine = train(trainer);
   EXPECT_EQ(mine.losses, expected.losses);
   EXPECT_EQ(mine.validation, expected.validation);
@@ -359,8 +360,8 @@ TEST_P(ZbH1, HasTheBitsOf1F1B) {
   auto world = part_of_world();
   if (!world) return;
   Mesh mesh(std::move(world), shape());
-  Trainer expected(config_, mesh, mesh.world(), *stream_, nullptr);
-  Trainer mine(split, mesh, mesh.world(), *stream_, nullptr);
+  Trainer expected(config_, test::sampler_of(config_), mesh, mesh.world(), *stream_, nullptr);
+  Trainer mine(split, test::sampler_of(split), mesh, mesh.world(), *stream_, nullptr);
   for (std::int64_t step = 1; step <= 4; ++step) {
     const StepResult a = train_step(expected, step), b = train_step(mine, step);
     EXPECT_EQ(b.loss, a.loss) << "step " << step;

@@ -7,6 +7,7 @@
 #include "src/profile/breakdown.h"
 #include "src/profile/timeline.h"
 #include "tests/equivalence/trainer_test.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 namespace {
@@ -29,7 +30,7 @@ class Profile : public TrainerTest {
     const auto timeline = profiled ? std::make_unique<Timeline>(*stream_) : nullptr;
     Mesh mesh(make_traced(make_mpi_communicator(*stream_, "world"), &t.trace),
               {.dp_shard = 0, .tp = static_cast<int>(config_.parallel.tp)});
-    Trainer trainer(config_, mesh, *world_, *stream_, nullptr);
+    Trainer trainer(config_, test::sampler_of(config_), mesh, *world_, *stream_, nullptr);
     for (std::int64_t step = 1; step <= config_.train.steps; ++step) {
       if (step == 2) t.trace.clear();
       if (step == 2 && profiled) timeline->begin();

@@ -4,6 +4,7 @@
 #include "src/train/run/checkpointing.h"
 #include "src/train/start/run_directory.h"
 #include "tests/equivalence/trainer_test.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 namespace {
@@ -37,7 +38,7 @@ class ResumeTest : public TrainerTest {
   /// Two steps and a checkpoint.
   void train() {
     write_run_directory(directory_, "", {}, *world_);
-    Trainer trainer(config_, mesh_, *world_, *stream_, nullptr);
+    Trainer trainer(config_, test::sampler_of(config_), mesh_, *world_, *stream_, nullptr);
     for (const std::int64_t step : {1, 2}) train_step(trainer, step);
     RunLog log(config_, environment_, directory_);
     log.begin();
@@ -57,7 +58,7 @@ TEST_F(ResumeTest, AbsMaxesAreTakenOverWhereTheyMeanTheSame) {
     RunConfig now = config_;
     change(now);
     now.checkpoint.allow_changes = {key};
-    Trainer trainer(now, mesh_, *world_, *stream_, nullptr);
+    Trainer trainer(now, test::sampler_of(now), mesh_, *world_, *stream_, nullptr);
     EXPECT_EQ(resume(now, environment_, directory_, trainer).step, 2);
     return trainer.model().scaling().known();
   };

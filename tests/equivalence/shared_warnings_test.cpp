@@ -4,6 +4,7 @@
 #include "src/base/log.h"
 #include "src/train/run/step_queue.h"
 #include "tests/equivalence/trainer_test.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 namespace {
@@ -36,7 +37,7 @@ TEST_F(SharedWarningsTold, AtTheEndOfTheStepOnceForAllRanks) {
   if (world_->size() == 1) GTEST_SKIP() << "one rank shares nothing";
   config_.train.micro_batch = 1;
   Mesh mesh(make_mpi_communicator(*stream_, "world"), {.dp_shard = 0});
-  Trainer trainer(config_, mesh, *world_, *stream_, nullptr);
+  Trainer trainer(config_, test::sampler_of(config_), mesh, *world_, *stream_, nullptr);
   StepQueue late(trainer, *world_, true);
   const log::SharedWarnings shared;
   EXPECT_EQ(logged([&] { warn(); }), "");

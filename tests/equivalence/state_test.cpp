@@ -8,6 +8,7 @@
 #include "tests/equivalence/trainer_test.h"
 #include "tests/equivalence/written_once.h"
 #include "tests/support/error_of.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 namespace {
@@ -20,7 +21,7 @@ class State : public TrainerTest {
   struct Rank {
     Rank(const RunConfig& config, Stream& stream, int replicas)
         : mesh(make_mpi_communicator(stream, "world"), {.dp_replicate = replicas, .dp_shard = 0}),
-          trainer(config, mesh, mesh.world(), stream, nullptr) {}
+          trainer(config, test::sampler_of(config), mesh, mesh.world(), stream, nullptr) {}
     Mesh mesh;
     Trainer trainer;
   };

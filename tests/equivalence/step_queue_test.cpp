@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tests/equivalence/trainer_test.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 namespace {
@@ -16,7 +17,9 @@ class Pipeline : public TrainerTest {
     config_.train.steps = 6;
     config_.train.micro_batch = 1;
   }
-  std::unique_ptr<Trainer> trainer() { return std::make_unique<Trainer>(config_, mesh_, *world_, *stream_, nullptr); }
+  std::unique_ptr<Trainer> trainer() {
+    return std::make_unique<Trainer>(config_, test::sampler_of(config_), mesh_, *world_, *stream_, nullptr);
+  }
   static Requests nothing() { return {}; }
   static std::vector<std::int64_t> steps_of(const StepQueue::Progress& progress) {
     std::vector<std::int64_t> steps;

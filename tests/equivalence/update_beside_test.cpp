@@ -7,6 +7,7 @@
 #include "src/ops/recipe.h"
 #include "src/train/step/model_state.h"
 #include "tests/equivalence/trainer_test.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 namespace {
@@ -38,7 +39,7 @@ class UpdatedBeside : public TrainerTest {
   Outcome run(AutoBool beside, const MeshShape& shape) {
     config_.optimizer.beside_forward = beside;
     Mesh mesh(make_mpi_communicator(*stream_, "world"), shape);
-    Trainer trainer(config_, mesh, *world_, *stream_, nullptr);
+    Trainer trainer(config_, test::sampler_of(config_), mesh, *world_, *stream_, nullptr);
     Outcome out;
     for (std::int64_t step = 1; step <= 6; ++step) {
       const StepResult result = train_step(trainer, step);
@@ -154,7 +155,7 @@ TEST_F(UpdatedBeside, SkipsAStepAsWithout) {
   for (const bool beside : {false, true}) {
     config_.optimizer.beside_forward = beside ? AutoBool::yes : AutoBool::no;
     Mesh mesh(make_mpi_communicator(*stream_, "world"), replicas_);
-    Trainer trainer(config_, mesh, *world_, *stream_, nullptr);
+    Trainer trainer(config_, test::sampler_of(config_), mesh, *world_, *stream_, nullptr);
     ASSERT_FALSE(train_step(trainer, 1).skipped);
     ShardedModel& model = trainer.model();
     Outcome& out = outcomes[beside ? 1 : 0];
@@ -182,7 +183,7 @@ TEST_F(UpdatedBeside, IsInCheckpointsAndGoesOnFromThem) {
     Mesh mesh(make_mpi_communicator(*stream_, "world"), shards_);
     config_.optimizer.beside_forward = AutoBool::yes;
     {
-      Trainer first(config_, mesh, *world_, *stream_, nullptr);
+      Trainer first(config_, test::sampler_of(config_), mesh, *world_, *stream_, nullptr);
       for (std::int64_t step = 1; step <= 3; ++step) train_step(first, step);
       EXPECT_TRUE(first.model().update_under_way());
       checkpoint::Saver saver({.root = root}, mesh.world(), *stream_);
@@ -194,7 +195,7 @@ TEST_F(UpdatedBeside, IsInCheckpointsAndGoesOnFromThem) {
     const auto found = checkpoint::find_newest_valid(root, mesh.world());
     ASSERT_TRUE(found);
     config_.optimizer.beside_forward = then;
-    Trainer second(config_, mesh, *world_, *stream_, nullptr);
+    Trainer second(config_, test::sampler_of(config_), mesh, *world_, *stream_, nullptr);
     load_state(second.model(), found->directory, found->manifest, *stream_);
     Outcome out;
     for (std::int64_t step = 4; step <= 6; ++step) train_step(second, step);

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "tests/equivalence/trainer_test.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 namespace {
@@ -13,7 +14,7 @@ class ValidationTest : public TrainerTest {
   double validate(std::int64_t batches) {
     config_.train.validation_batches = batches;
     Mesh mesh(make_mpi_communicator(*stream_, "world"), {.dp_shard = 0});
-    return Trainer(config_, mesh, *world_, *stream_, nullptr).validate();
+    return Trainer(config_, test::sampler_of(config_), mesh, *world_, *stream_, nullptr).validate();
   }
 };
 
@@ -34,7 +35,7 @@ TEST_F(ValidationTest, IsTheMeanOfAsManyBatchesAsAreAskedFor) {
 TEST_F(ValidationTest, HasNothingOfTheStepBefore) {
   config_.optimizer.lr = 0;
   Mesh mesh(make_mpi_communicator(*stream_, "world"), {.dp_shard = 0});
-  Trainer trainer(config_, mesh, *world_, *stream_, nullptr);
+  Trainer trainer(config_, test::sampler_of(config_), mesh, *world_, *stream_, nullptr);
   const double before = trainer.validate();
   train_step(trainer, 1);
   EXPECT_EQ(trainer.validate(), before);

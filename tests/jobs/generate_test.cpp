@@ -88,11 +88,11 @@ TEST(Generate, RefusesInOneMessage) {
     EXPECT_EQ(r.out, "");
     EXPECT_HAS(r.err, message);
   };
-  refused(generate(""), "generate: no MODEL given");
+  refused(generate(""), "what to work on is missing; usage: octet generate MODEL --prompt TEXT");
   refused(generate("nothing --prompt a"), "nothing: is no folder; expected that of a model");
   refused(generate(run + " --prompt " + std::string(32, 'a')), "the prompt has 32 tokens, and " + run);
   refused(generate(run + " 'Once upon'"),
-          "two models, " + run + " and Once upon, expected one; the text is that of --prompt");
+          "\"Once upon\" is one word too many; usage: octet generate MODEL --prompt TEXT");
   refused(generate(run + " --prompt --x"),
           "the value of --prompt is missing, found --x; if that is the value, write '--prompt=--x'");
   refused(generate(run + " --prompt a --prompt-file b"), "--prompt and --prompt-file; expected one of them");

@@ -116,7 +116,7 @@ TEST_F(JobCommand, TrainsOnOneNodeAtLeast) {
                                "--preflight {}/job/preflight",
                                OCTET_BIN_DIR, run_, run_));
   EXPECT_EQ(r.exit_code, 64) << r.all();
-  EXPECT_HAS(r.err, "--nodes -1: expected at least 1");
+  EXPECT_HAS(r.err, "--nodes = -1: expected integer >= 1");
 }
 
 TEST(JobHosts, AreThoseOfAListALineEach) {

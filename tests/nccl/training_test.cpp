@@ -9,6 +9,7 @@
 #include "tests/equivalence/trainer_test.h"
 #include "tests/nccl/one_gpu.h"
 #include "tests/nccl/stand_in_nccl.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet::test {
 namespace {
@@ -58,7 +59,7 @@ class Training : public TrainerTest, public testing::WithParamInterface<Layout> 
     return losses(mesh, stream);
   }
   std::vector<double> losses(Mesh& mesh, Stream& stream) {
-    Trainer trainer(config_, mesh, *world_, stream, nullptr);
+    Trainer trainer(config_, sampler_of(config_), mesh, *world_, stream, nullptr);
     std::vector<double> all;
     for (std::int64_t step = 1; step <= config_.train.steps; ++step) {
       all.push_back(train_step(trainer, step).loss);

@@ -9,6 +9,7 @@
 #include "src/train/step/model_state.h"
 #include "tests/equivalence/trainer_test.h"
 #include "tests/support/global_element.h"
+#include "tests/support/sampler_of.h"
 
 namespace octet {
 namespace {
@@ -98,7 +99,7 @@ class SavedByEight : public TrainerTest {
   /// Trains, saves, and goes on in that layout of all ranks.
   void save(const RankLayout& layout) {
     Mesh mesh = mesh_of(make_mpi_communicator(*stream_, "world"), layout);
-    Trainer trainer(config_, mesh, mesh.world(), *stream_, nullptr);
+    Trainer trainer(config_, test::sampler_of(config_), mesh, mesh.world(), *stream_, nullptr);
     train(trainer, 1, saved_step);
     checkpoint::Saver saver({.root = root()}, mesh.world(), *stream_);
     saver.start({.step = saved_step, .seed = 1, .config = "a: 1\n", .layout = "", .program = "test"},
@@ -117,7 +118,7 @@ class SavedByEight : public TrainerTest {
   /// On the ranks of `group`.
   void expect_goes_on(std::unique_ptr<Communicator> group, const RankLayout& layout) {
     Mesh mesh = mesh_of(std::move(group), layout);
-    Trainer trainer(config_, mesh, mesh.world(), *stream_, nullptr);
+    Trainer trainer(config_, test::sampler_of(config_), mesh, mesh.world(), *stream_, nullptr);
     for (const auto& [name, tensor] : whole(trainer.model(), mesh)) {
       ASSERT_FALSE(same_bits(tensor, saved_.at(name))) << name << " would prove nothing";
     }

@@ -17,6 +17,7 @@ class Distribute : public testing::Test {
   Distribute() {
     own_.add("nodes", nodes_);
     own_.add("device", device_);
+    own_.add_flag("check", checks_);
   }
 
   WordsByOwner of(List words) {
@@ -39,6 +40,7 @@ class Distribute : public testing::Test {
  private:
   std::int64_t nodes_ = 0;
   std::string device_;
+  bool checks_ = false;
   Schema own_;
   List words_;
 };
@@ -46,6 +48,7 @@ class Distribute : public testing::Test {
 TEST_F(Distribute, PartsOptionsWithTheirValues) {
   expect({"run.yaml", "--nodes", "2", "--train.steps=5", "--hold", "--optimizer.lr", "-1"}, {"--nodes", "2", "--hold"},
          {"run.yaml", "--train.steps=5", "--optimizer.lr", "-1"});
+  expect({"--check", "run.yaml", "--train.steps=5"}, {"--check"}, {"run.yaml", "--train.steps=5"});
   expect({"--nodes=2", "--train.steps", "5", "run.yaml"}, {"--nodes=2"}, {"--train.steps", "5", "run.yaml"});
 }
 

@@ -176,11 +176,14 @@ TEST(Explain, RefusesWhatItDoesNotUnderstand) {
   expect_refused("--size 64M --nodes 8", "collective");
   expect_refused("--collective all_gather --size 64M --nodes 1 --ranks-per-node 1", "two ranks");
   expect_refused(asked + "--ranks-per-node 16", "8 GPUs");
-  expect_refused(asked + "--ranks-per-node 0", "--ranks-per-node = \"0\": expected a whole number, 1 to 1000000");
+  expect_refused(asked + "--ranks-per-node 0", "--ranks-per-node = 0: expected integer >= 1, <= 1000000");
   expect_refused(asked + "--nccl 2.31.2", "(--nccl)");
-  for (const std::string nodes : {"0", "-2", "two", "1.5", "1000001"}) {
+  for (const std::string nodes : {"0", "-2", "1000001"}) {
+    expect_refused("--collective all_gather --size 64M --nodes " + nodes, "--nodes = " + nodes + ": expected integer");
+  }
+  for (const std::string nodes : {"two", "1.5"}) {
     expect_refused("--collective all_gather --size 64M --nodes " + nodes,
-                   "--nodes = \"" + nodes + "\": expected a whole");
+                   "--nodes = \"" + nodes + "\": expected a decimal integer");
   }
   expect_refused(asked + "--machine fast=1", "NAME=VALUE");
   expect_refused(asked + "--measured 210", "210GB/s");

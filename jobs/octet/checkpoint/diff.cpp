@@ -8,7 +8,6 @@
 #include "src/base/progress.h"
 
 namespace octet::tool {
-namespace po = boost::program_options;
 namespace {
 
 using checkpoint::TensorDifference;
@@ -58,12 +57,11 @@ int run_diff(const std::vector<std::string>& arguments) {
   std::vector<std::string> paths;
   int threads = 0;
   bool brief = false;
-  po::options_description described("options");
-  described.add_options()                                                                            //
-      ("checkpoint", po::value(&paths)->required(), "two checkpoints; a run stands for its newest")  //
-      ("brief", po::bool_switch(&brief), "leave identical tensors out")                              //
-      ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
-  if (!parse_words(arguments, diff_usage, described, "checkpoint", 2)) return 0;
+  Schema schema;
+  schema.add("checkpoint", paths).required().several().help("Two checkpoints; a run stands for its newest.");
+  schema.add_flag("brief", brief).help("Leave identical tensors out.");
+  add_threads(schema, threads);
+  if (!parse_words(arguments, diff_usage, schema, "checkpoint", 2)) return 0;
   if (paths.size() != 2) throw usage_error("octet", "diff: {} checkpoint given; expected two", paths.size());
 
   OpenCheckpoint a, b;

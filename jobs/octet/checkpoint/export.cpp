@@ -8,7 +8,6 @@
 #include "src/base/progress.h"
 
 namespace octet::tool {
-namespace po = boost::program_options;
 namespace {
 
 constexpr std::string_view export_usage =
@@ -29,7 +28,6 @@ checkpoint::WeightType type_from(const std::string& name) {
 
 /// The checkpoints of whose weights the mean is exported, the newest first.
 std::vector<OpenCheckpoint> open_inputs(const std::string& path, int average, int threads) {
-  if (average < 1) throw usage_error("octet", "--average is {}; expected at least 1", average);
   const auto is_exported = [](const checkpoint::StoredTensor& tensor) {
     return checkpoint::parameter_of(checkpoint::TensorKind::master, tensor.name).has_value();
   };
@@ -66,7 +64,6 @@ void report_small(const checkpoint::SmallWeights& small, std::int64_t weights) {
 }
 
 std::int64_t positions(std::int64_t asked, const RunConfig& config, bool has_seq_len, const std::string& directory) {
-  if (asked < 0) throw usage_error("octet", "--max-positions is {}; expected at least 1", asked);
   if (asked > 0) return asked;
   if (config.model.max_positions > 0) {
     if (has_seq_len && config.train.seq_len > config.model.max_positions) {
@@ -86,22 +83,24 @@ std::int64_t positions(std::int64_t asked, const RunConfig& config, bool has_seq
 
 int run_export(const std::vector<std::string>& arguments) {
   std::vector<std::string> paths;
-  std::string dtype, shard_size, tokenizer;
+  std::string dtype = "fp32", shard_size = "5GB", tokenizer;
   std::int64_t max_positions = 0;
   int threads = 0, average = 1;
-  po::options_description described("options");
-  described.add_options()                                                                                        //
-      ("checkpoint", po::value(&paths)->required(), "a checkpoint, or a run: its newest; and the new folder")    //
-      ("dtype", po::value(&dtype)->default_value("fp32"), "fp32, bf16 or fp16")                                  //
-      ("max-shard-size", po::value(&shard_size)->default_value("5GB"), "most data in a file: 5GB, 500MB, 2GiB")  //
-      ("max-positions", po::value(&max_positions)->default_value(0),
-       "max_position_embeddings of config.json, in tokens; 0: max_positions of the model's file, else train.seq_len of "
-       "the run")  //
-      ("tokenizer", po::value(&tokenizer),
-       "the tokenizer's file, or a folder that has it, for a checkpoint that stands outside its run")            //
-      ("average", po::value(&average)->default_value(1), "the mean of the newest so many checkpoints of a run")  //
-      ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
-  if (!parse_words(arguments, export_usage, described, "checkpoint", 2)) return 0;
+  Schema schema;
+  schema.add("checkpoint", paths).required().several().help("A checkpoint, or a run: its newest; and the new folder.");
+  schema.add("dtype", dtype).help("Of the weights: fp32, bf16 or fp16.");
+  schema.add("max-shard-size", shard_size).help("Most data in a file: 5GB, 500MB, 2GiB.");
+  schema.add("max-positions", max_positions)
+      .at_least(0)
+      .help(
+          "What config.json has as max_position_embeddings, in tokens; 0: max_positions of the model's file, else "
+          "train.seq_len of "
+          "the run.");
+  schema.add("tokenizer", tokenizer)
+      .help("The tokenizer's file, or a folder that has it, for a checkpoint that stands outside its run.");
+  schema.add("average", average).at_least(1).help("The mean of the newest so many checkpoints of a run.");
+  add_threads(schema, threads);
+  if (!parse_words(arguments, export_usage, schema, "checkpoint", 2)) return 0;
   if (paths.size() != 2)
     throw usage_error("octet", "export: {} folder given; expected CHECKPOINT and DIR", paths.size());
   checkpoint::ExportOptions options;

@@ -20,7 +20,6 @@
 #include "src/train/options/model_file.h"
 
 namespace octet::tool {
-namespace po = boost::program_options;
 namespace fs = std::filesystem;
 namespace {
 
@@ -113,16 +112,16 @@ int run_import(const std::vector<std::string>& arguments) {
   std::vector<std::string> paths;
   std::string model_file;
   int writers = 0;
-  po::options_description described("options");
-  described.add_options()                                                                                       //
-      ("folder", po::value(&paths)->required(), "a Hugging Face folder, and the new folder of the checkpoint")  //
-      ("writers", po::value(&writers)->default_value(0),
-       "files that the tensors are split over; 0: as many as leave each 16 GiB at most: 1, 2, 4 and so on to 512")  //
-      ("model-file", po::value(&model_file), "also write the model's shape to this new file, for octet-train");
-  if (!parse_words(arguments, import_usage, described, "folder", 2)) return 0;
+  Schema schema;
+  schema.add("folder", paths).required().several().help("A Hugging Face folder, and the new folder of the checkpoint.");
+  schema.add("writers", writers)
+      .between(0, most_writers)
+      .help(
+          "Files that the tensors are split over; 0: as many as leave each 16 GiB at most: 1, 2, 4 and so on to 512.");
+  schema.add("model-file", model_file).help("Also write the model's shape to this new file, for octet-train.");
+  if (!parse_words(arguments, import_usage, schema, "folder", 2)) return 0;
   if (paths.size() != 2)
     throw usage_error("octet", "import: {} folder given; expected DIR and CHECKPOINT", paths.size());
-  if (writers != 0) check_writers(writers);
   checkpoint::NewParents folders_of_model_file(model_file.empty() ? "." : model_file);
   const auto in = read_for_caller([&] { return checkpoint::HuggingFaceModel(paths[0]); });
   const std::int64_t bytes = in.model().parameters() * 12;  // fp32 and two moments

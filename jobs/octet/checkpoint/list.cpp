@@ -12,7 +12,6 @@
 #include "src/base/read_file.h"
 
 namespace octet::tool {
-namespace po = boost::program_options;
 namespace fs = std::filesystem;
 namespace {
 
@@ -72,9 +71,9 @@ std::set<std::string> unfinished(const std::string& folder) {
 
 int run_list(const std::vector<std::string>& arguments) {
   std::string run;
-  po::options_description described("options");
-  described.add_options()("run", po::value(&run)->required(), "folder of a run, or its folder checkpoints");
-  if (!parse_words(arguments, list_usage, described, "run", 1)) return 0;
+  Schema schema;
+  schema.add("run", run).required().help("Folder of a run, or its folder checkpoints.");
+  if (!parse_words(arguments, list_usage, schema, "run", 1)) return 0;
 
   const std::string folder = checkpoints_folder(run);
   const auto directories = checkpoint::list_checkpoints(folder);

@@ -9,7 +9,6 @@
 #include "src/base/log.h"
 
 namespace octet::tool {
-namespace po = boost::program_options;
 namespace {
 
 constexpr std::string_view prune_usage =
@@ -63,16 +62,13 @@ int run_prune(const std::vector<std::string>& arguments) {
   int keep = 0, threads = 0;
   std::int64_t keep_every = 0;
   bool dry_run = false;
-  po::options_description described("options");
-  described.add_options()                                                                                   //
-      ("run", po::value(&run)->required(), "folder of a run, or its folder checkpoints")                    //
-      ("keep", po::value(&keep)->required(), "how many of the newest stay, at least 1")                     //
-      ("keep-every", po::value(&keep_every)->default_value(0), "multiples of this step stay too; 0: none")  //
-      ("dry-run", po::bool_switch(&dry_run), "say what would go, and remove nothing")                       //
-      ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
-  if (!parse_words(arguments, prune_usage, described, "run", 1)) return 0;
-  if (keep < 1) throw usage_error("octet", "--keep is {}; expected at least 1", keep);
-  if (keep_every < 0) throw usage_error("octet", "--keep-every is {}; expected at least 0", keep_every);
+  Schema schema;
+  schema.add("run", run).required().help("Folder of a run, or its folder checkpoints.");
+  schema.add("keep", keep).required().at_least(1).help("How many of the newest stay.");
+  schema.add("keep-every", keep_every).at_least(0).help("Multiples of this step stay too; 0: none.");
+  schema.add_flag("dry-run", dry_run).help("Say what would go, and remove nothing.");
+  add_threads(schema, threads);
+  if (!parse_words(arguments, prune_usage, schema, "run", 1)) return 0;
 
   const std::string folder = checkpoints_folder(run);
   const auto directories = checkpoint::list_checkpoints(folder);

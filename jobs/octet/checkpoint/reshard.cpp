@@ -5,7 +5,6 @@
 #include "src/base/progress.h"
 
 namespace octet::tool {
-namespace po = boost::program_options;
 namespace {
 
 constexpr std::string_view reshard_usage =
@@ -20,14 +19,12 @@ constexpr std::string_view reshard_usage =
 int run_reshard(const std::vector<std::string>& arguments) {
   std::vector<std::string> paths;
   int writers = 0, threads = 0;
-  po::options_description described("options");
-  described.add_options()                                                                                      //
-      ("checkpoint", po::value(&paths)->required(), "a checkpoint, or a run: its newest; and the new folder")  //
-      ("writers", po::value(&writers)->required(), "files that the tensors are split over")                    //
-      ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
-  if (!parse_words(arguments, reshard_usage, described, "checkpoint", 2)) return 0;
+  Schema schema;
+  schema.add("checkpoint", paths).required().several().help("A checkpoint, or a run: its newest; and the new folder.");
+  schema.add("writers", writers).required().between(1, most_writers).help("Files that the tensors are split over.");
+  add_threads(schema, threads);
+  if (!parse_words(arguments, reshard_usage, schema, "checkpoint", 2)) return 0;
   if (paths.size() != 2) throw usage_error("octet", "reshard: {} folder given; expected IN and OUT", paths.size());
-  check_writers(writers);
 
   OpenCheckpoint in;
   checkpoint::Manifest out;

@@ -8,7 +8,6 @@
 #include "src/base/progress.h"
 
 namespace octet::tool {
-namespace po = boost::program_options;
 namespace {
 
 constexpr std::string_view show_usage =
@@ -53,12 +52,13 @@ void print_files(const checkpoint::Manifest& manifest) {
 int run_show(const std::vector<std::string>& arguments) {
   std::string path;
   bool config = false;
-  po::options_description described("options");
-  described.add_options()                                                                              //
-      ("checkpoint", po::value(&path)->required(), "folder of a checkpoint, or of a run: its newest")  //
-      ("config", po::bool_switch(&config),
-       "print the stored configuration instead, as YAML and no more; on a terminal control characters are spelled out");
-  if (!parse_words(arguments, show_usage, described, "checkpoint", 1)) return 0;
+  Schema schema;
+  schema.add("checkpoint", path).required().help("Folder of a checkpoint, or of a run: its newest.");
+  schema.add_flag("config", config)
+      .help(
+          "Print the stored configuration instead, as YAML and no more; on a terminal control characters are spelled "
+          "out.");
+  if (!parse_words(arguments, show_usage, schema, "checkpoint", 1)) return 0;
 
   OpenCheckpoint checkpoint{checkpoint_at(path), {}};
   checkpoint.manifest = checkpoint::read_manifest(checkpoint.directory);

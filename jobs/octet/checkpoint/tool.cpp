@@ -71,8 +71,11 @@ std::string checkpoint_at(const std::string& path) {
   return newest;
 }
 
+void add_threads(Schema& schema, int& threads) {
+  schema.add("threads", threads).at_least(0).help("Threads that hash; 0: as many as there are cores.");
+}
+
 int hashing_threads(int asked) {
-  if (asked < 0) throw usage_error("octet", "--threads is {}; expected at least 0", asked);
   constexpr int most = 64;  // beyond that, it is the disk that one waits for
   return asked > 0 ? asked : std::min(usable_cores(), most);
 }
@@ -129,13 +132,6 @@ RunConfig config_of(const OpenCheckpoint& checkpoint, bool* has_seq_len) {
   read_stored_options(schema, config, checkpoint.manifest.state.config, checkpoint.directory);
   if (has_seq_len != nullptr) *has_seq_len = schema.find("train.seq_len")->is_set();
   return config;
-}
-
-void check_writers(int writers) {
-  constexpr int most = 65536;
-  if (writers < 1 || writers > most) {
-    throw usage_error("octet", "--writers is {}; expected 1 to {}", writers, most);
-  }
 }
 
 std::string loss_text(const checkpoint::RunState& state, int digits) {

@@ -6,6 +6,7 @@
 
 #include "checkpoints/restore/file_parts.h"
 #include "checkpoints/restore/verification.h"
+#include "src/base/options/schema.h"
 #include "src/train/options/run_config.h"
 
 namespace octet::tool {
@@ -59,15 +60,17 @@ void while_run_prunes(const std::string& path, const std::function<void()>& work
 /// exit code to end with, 0 when it is whole.
 int report_damage(const OpenCheckpoint& checkpoint, int threads, const checkpoint::TensorChoice& used = nullptr);
 
-/// Threads to hash with: `asked`, or for 0 as many as there are cores. Usage error for a negative number.
+/// Declares --threads, for hashing_threads.
+void add_threads(Schema& schema, int& threads);
+/// Threads to hash with: `asked`, or for 0 as many as there are cores.
 int hashing_threads(int asked);
 
 /// The configuration that a checkpoint holds, with its model's shape. `has_seq_len` (may be null): whether it is that
 /// of a run, which knows the length of its sequences. Usage error that names the checkpoint.
 RunConfig config_of(const OpenCheckpoint& checkpoint, bool* has_seq_len = nullptr);
 
-/// Usage error unless 1 <= writers <= 65536.
-void check_writers(int writers);
+/// Files that the tensors of a checkpoint are split over, at most.
+constexpr int most_writers = 65536;
 
 /// The loss with that many digits; "-" where it is no number, or of a checkpoint of no step, which has none.
 std::string loss_text(const checkpoint::RunState& state, int digits);

@@ -9,7 +9,6 @@
 #include "src/base/progress.h"
 
 namespace octet::tool {
-namespace po = boost::program_options;
 namespace {
 
 constexpr std::string_view verify_usage =
@@ -59,11 +58,10 @@ int verify_one(const std::string& path, int threads) {
 int run_verify(const std::vector<std::string>& arguments) {
   std::vector<std::string> paths;
   int threads = 0;
-  po::options_description described("options");
-  described.add_options()                                                                               //
-      ("checkpoint", po::value(&paths)->required(), "folder of a checkpoint, or of a run: its newest")  //
-      ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
-  if (!parse_words(arguments, verify_usage, described, "checkpoint", -1)) return 0;
+  Schema schema;
+  schema.add("checkpoint", paths).required().several().help("Folder of a checkpoint, or of a run: its newest.");
+  add_threads(schema, threads);
+  if (!parse_words(arguments, verify_usage, schema, "checkpoint", -1)) return 0;
   threads = hashing_threads(threads);
   int code = 0;
   for (const std::string& path : paths) code = std::max(code, verify_one(path, threads));

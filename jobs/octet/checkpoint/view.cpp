@@ -5,7 +5,6 @@
 #include "src/base/log.h"
 
 namespace octet::tool {
-namespace po = boost::program_options;
 namespace {
 
 constexpr std::string_view view_usage =
@@ -17,10 +16,9 @@ constexpr std::string_view view_usage =
 
 int run_view(const std::vector<std::string>& arguments) {
   std::string path;
-  po::options_description described("options");
-  described.add_options()("checkpoint", po::value(&path)->required(),
-                          "folder of a checkpoint, or of a run: its newest");
-  if (!parse_words(arguments, view_usage, described, "checkpoint", 1)) return 0;
+  Schema schema;
+  schema.add("checkpoint", path).required().help("Folder of a checkpoint, or of a run: its newest.");
+  if (!parse_words(arguments, view_usage, schema, "checkpoint", 1)) return 0;
   const std::string directory = checkpoint_at(path);
   const bool written = checkpoint::ensure_view(directory);
   log::out("{}/{}{}", directory, checkpoint::view_name, written ? "" : " was there");

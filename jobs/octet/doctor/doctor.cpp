@@ -18,7 +18,6 @@
 #include "src/cluster/machine/known_versions.h"
 
 namespace octet {
-namespace po = boost::program_options;
 namespace {
 
 constexpr std::string_view doctor_usage =
@@ -42,29 +41,30 @@ struct Options {
 /// Nothing after --help.
 std::optional<Options> parse(const std::vector<std::string>& arguments) {
   Options o;
-  po::options_description described("options");
-  described.add_options()  //
-      ("cluster", po::value(&o.profile),
-       "what the node should be: a name under configs/clusters, or a file; --profile is its old name. "
-       "--cluster.section.key VALUE changes a key of it")                                                            //
-      ("json", po::bool_switch(&o.json), "one JSON object on one line")                                              //
-      ("env", po::bool_switch(&o.env), "explain the environment variables instead")                                  //
-      ("nccl", po::value(&o.nccl), "with --env: the release of NCCL that will run; default: the one found here")     //
-      ("run-dir", po::value(&o.run_dir), "check the file system of this folder; default: the current one")           //
-      ("root", po::value(&o.root)->default_value(o.root), "look at a snapshot of a machine in this folder instead")  //
-      ("allocation", po::value(&o.allocation),
-       "a folder that all nodes see. Under srun, one task a node: each writes NODE.json there, and the first prints "
-       "the "
-       "table. Elsewhere: the table of the files that are there")  //
-      ("wait", po::value(&o.wait_seconds)->default_value(o.wait_seconds),
-       "with --allocation under srun: seconds to wait for the other nodes");
+  Schema schema;
+  schema.add("cluster", o.profile)
+      .help(
+          "What the node should be: a name under configs/clusters, or a file; --profile is its old name. "
+          "--cluster.section.key VALUE changes a key of it.");
+  schema.add_flag("json", o.json).help("One JSON object on one line.");
+  schema.add_flag("env", o.env).help("Explain the environment variables instead.");
+  schema.add("nccl", o.nccl).help("With --env: the release of NCCL that will run; default: the one found here.");
+  schema.add("run-dir", o.run_dir).help("Check the file system of this folder; default: the current one.");
+  schema.add("root", o.root).help("Look at a snapshot of a machine in this folder instead.");
+  schema.add("allocation", o.allocation)
+      .help(
+          "A folder that all nodes see. Under srun, one task a node: each writes NODE.json there, and the first prints "
+          "the table. Elsewhere: the table of the files that are there.");
+  schema.add("wait", o.wait_seconds)
+      .unit("s")
+      .at_least(1)
+      .help("With --allocation under srun: how long to wait for the other nodes.");
   std::vector<std::string> words = arguments;
   o.overrides = take_profile_overrides(words);
   for (std::string& word : words) {
     if (word == "--profile" || word.starts_with("--profile=")) word.replace(2, 7, "cluster");
   }
-  const auto values = parse_words(words, doctor_usage, described, "", 0);
-  if (!values) return std::nullopt;
+  if (!parse_words(words, doctor_usage, schema)) return std::nullopt;
   check_overrides(o.profile, o.overrides);
   if (o.env && !o.allocation.empty()) throw usage_error("octet", "--env and --allocation exclude each other");
   if (!o.nccl.empty() && !o.env) throw usage_error("octet", "--nccl needs --env");
@@ -72,8 +72,7 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
   if (!o.nccl.empty() && (nccl.size() < 2 || to_text(nccl) != o.nccl)) {
     throw usage_error("octet", "--nccl {}: expected a release, as 2.28.9", o.nccl);
   }
-  if (!(*values)["wait"].defaulted() && o.allocation.empty()) throw usage_error("octet", "--wait needs --allocation");
-  if (o.wait_seconds < 1) throw usage_error("octet", "--wait is {}; expected at least 1", o.wait_seconds);
+  if (schema.find("wait")->is_set() && o.allocation.empty()) throw usage_error("octet", "--wait needs --allocation");
   return o;
 }
 

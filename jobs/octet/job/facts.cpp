@@ -19,38 +19,51 @@
 #include "src/cluster/slurm_job.h"
 
 namespace octet {
-namespace po = boost::program_options;
 
-po::options_description job_options() {
-  po::options_description options("What the job's script knows");
-  options.add_options()("run-dir", po::value<std::string>()->required(), "the run's directory")(
-      "job", po::value<std::string>()->default_value(""), "Slurm's id of the job")(
-      "slurm-job", po::value<std::string>()->default_value(""), "file with what `scontrol show job` printed")(
-      "restarts", po::value<int>()->default_value(-1),
-      "how often the job had been requeued when this script began (SLURM_RESTART_COUNT)")(
-      "max-restarts", po::value<int>()->default_value(3), "launches without a new checkpoint that are tried again")(
-      "seconds-needed", po::value<double>()->default_value(0), "what must be left of the time limit to start again")(
-      "successors", po::value<int>()->default_value(0), "jobs in the queue that go on with this run")(
-      "terminated", po::bool_switch(), "the script was told to end (SIGTERM)")(
-      "time-over", po::bool_switch(), "the script got the signal before the time limit (SIGUSR1)");
-  return options;
+void declare(Schema& schema, JobOptions& o) {
+  schema.add("when", o.when).help("What is asked: before, after, refused or rest.");
+  schema.add("run-dir", o.run_dir).required().help("The run's directory.");
+  schema.add("job", o.job).help("Slurm's id of the job.");
+  schema.add("slurm-job", o.slurm_job).help("File with what `scontrol show job` printed.");
+  schema.add("restarts", o.restarts)
+      .help("How often the job had been requeued when this script began (SLURM_RESTART_COUNT); -1: not known.");
+  schema.add("max-restarts", o.max_restarts).help("Launches without a new checkpoint that are tried again.");
+  schema.add("seconds-needed", o.seconds_needed).help("What must be left of the time limit to start again.");
+  schema.add("successors", o.successors).help("Jobs in the queue that go on with this run.");
+  schema.add_flag("terminated", o.terminated).help("The script was told to end (SIGTERM).");
+  schema.add_flag("time-over", o.time_over).help("The script got the signal before the time limit (SIGUSR1).");
+  schema.add("nodes", o.nodes).at_least(1).help("Before a launch: nodes to train on.");
+  schema.add("hosts", o.hosts).help("Before a launch: the allocation's nodes (SLURM_JOB_NODELIST).");
+  schema.add("order", o.order).help("Before a launch, of ranks: topology (leaf by leaf) or slurm.");
+  schema.add("steps", o.steps).help("Before a launch and of rest: steps of the run, all told.");
+  schema.add("min-lead", o.min_lead)
+      .help("Before a launch: seconds for the last checkpoint before the limit, at least.");
+  schema.add("topology", o.topology).help("Before a launch: file with what `scontrol show topology` printed.");
+  schema.add("preflight", o.preflight)
+      .help("Before a launch: folder with a file NODE.code of each node that answered.");
+  schema.add("launcher-code", o.launcher_code)
+      .help("After a launch: srun's exit code, for the log; none: a signal came before it was started.");
+  schema.add("said", o.said).help("After a launch: file with srun's standard error, for the log.");
+  schema.add("what", o.what).help("Of refused: what Slurm refused, and why it was asked.");
+  schema.add("reason", o.reason).help("Of refused: what the script itself refuses, in place of --what.");
+  schema.add("after", o.after).help("Of rest: how this job has ended, finish or stop.");
+  schema.add("waiting", o.waiting).help("Of rest: numbers of the jobs that wait.");
 }
 
-JobFacts facts_of(const po::variables_map& values) {
+JobFacts facts_of(const JobOptions& options) {
   JobFacts facts;
-  const SlurmJob slurm = parse_slurm_job(read_text_file(values["slurm-job"].as<std::string>()).value_or(""));
-  facts.max_restarts = values["max-restarts"].as<int>();
-  facts.terminated = values["terminated"].as<bool>() || slurm.ending;
-  facts.time_is_over = values["time-over"].as<bool>();
-  facts.successors = values["successors"].as<int>();
+  const SlurmJob slurm = parse_slurm_job(read_text_file(options.slurm_job).value_or(""));
+  facts.max_restarts = options.max_restarts;
+  facts.terminated = options.terminated || slurm.ending;
+  facts.time_is_over = options.time_over;
+  facts.successors = options.successors;
   facts.preempted = slurm.preempted;
   facts.timed_out = slurm.timed_out;
   facts.node_failed = slurm.node_failed;
-  const int restarts = values["restarts"].as<int>();
-  facts.requeued = restarts >= 0 && slurm.restarts > restarts;
+  facts.requeued = options.restarts >= 0 && slurm.restarts > options.restarts;
   facts.slurm_answers = slurm.known;
   facts.seconds_left = slurm.seconds_left;
-  facts.seconds_needed = values["seconds-needed"].as<double>();
+  facts.seconds_needed = options.seconds_needed;
   return facts;
 }
 

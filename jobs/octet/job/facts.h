@@ -1,18 +1,37 @@
 #pragma once
 
-#include <boost/program_options.hpp>
 #include <string>
 #include <vector>
 
+#include "src/base/options/schema.h"
 #include "src/cluster/job_decision.h"
 
 namespace octet {
 
-/// Options of `octet job before` and `octet job after` alike: what Slurm says of the job.
-boost::program_options::options_description job_options();
+/// What the script of a job says when it asks `octet job`; of texts and files, empty: nothing.
+struct JobOptions {
+  std::string when;  ///< before, after, refused or rest
+  std::string run_dir, job, slurm_job;
 
-/// The facts that these options tell; files that are not there tell nothing.
-JobFacts facts_of(const boost::program_options::variables_map& values);
+  // Before a launch and after it.
+  int restarts = -1, max_restarts = 3, successors = 0;
+  double seconds_needed = 0;
+  bool terminated = false, time_over = false;
+
+  // Before it alone; the steps are of `rest` too.
+  int nodes = 1;
+  std::string hosts, order = "topology", topology, preflight;
+  std::int64_t steps = 0, min_lead = 0;
+
+  std::string launcher_code, said;                     ///< of `after`
+  std::string what = "the job's next step", reason{};  ///< of `refused`
+  std::string after = "stop", waiting{};               ///< of `rest`
+};
+
+void declare(Schema& schema, JobOptions& options);
+
+/// The facts that they tell before and after a launch; files that are not there tell nothing.
+JobFacts facts_of(const JobOptions& options);
 
 /// What the preflight has left in a folder: NODE.json, octet doctor's report, and a file NODE.code with the exit code
 /// of the look at that node, and none where the node did not answer. `hosts`: the allocation's, in rank order.

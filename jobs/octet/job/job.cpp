@@ -20,7 +20,6 @@
 #include "src/owner/told_to_end.h"
 
 namespace octet {
-namespace po = boost::program_options;
 namespace {
 
 constexpr std::string_view job_usage =
@@ -53,9 +52,9 @@ std::vector<std::string> in_rank_order(const std::vector<std::string>& hosts, co
 
 /// A run of another job, or of none, that owns the directory now: nothing there is this job's to read or to write, but
 /// its own launches.
-std::optional<OwnerRecord> another_run(const po::variables_map& values) {
-  const std::string job = values["job"].as<std::string>();
-  const auto owner = ask_owner(values["run-dir"].as<std::string>());
+std::optional<OwnerRecord> another_run(const JobOptions& o) {
+  const std::string job = o.job;
+  const auto owner = ask_owner(o.run_dir);
   if (!owner || owner->gone() || (!job.empty() && owner->owner.job.id == job)) return std::nullopt;
   return owner->owner;
 }
@@ -65,9 +64,9 @@ JobDecision refusal(const std::string& run, const OwnerRecord& owner) {
 }
 
 /// Prints that the job stops, where it does.
-bool is_another_runs(const po::variables_map& values) {
-  const auto owner = another_run(values);
-  if (owner) print_decision(refusal(values["run-dir"].as<std::string>(), *owner), {});
+bool is_another_runs(const JobOptions& o) {
+  const auto owner = another_run(o);
+  if (owner) print_decision(refusal(o.run_dir, *owner), {});
   return owner.has_value();
 }
 
@@ -88,48 +87,46 @@ JobAction after_lost_launch(const std::optional<ToldToEnd>& told) {
   return told->comes_back ? JobAction::wait : JobAction::stop;
 }
 
-int before(const po::variables_map& values) {
-  if (is_another_runs(values)) return 0;
-  const auto text = [&](const char* name) { return values[name].as<std::string>(); };
-  JobFacts facts = facts_of(values);
+int before(const JobOptions& o) {
+  if (is_another_runs(o)) return 0;
+  JobFacts facts = facts_of(o);
   facts.launched = false;
-  facts.nodes_wanted = values["nodes"].as<int>();
-  if (facts.nodes_wanted < 1) throw usage_error("job", "--nodes {}: expected at least 1", facts.nodes_wanted);
+  facts.nodes_wanted = o.nodes;
   // Of the allocation as it is now: with --no-kill it has lost the nodes that failed.
-  const std::string hosts_now(node_list(read_text_file(text("slurm-job")).value_or("")));
+  const std::string hosts_now(node_list(read_text_file(o.slurm_job).value_or("")));
   const std::vector<std::string> allocation =
-      in_rank_order(expand_hosts(hosts_now.empty() ? text("hosts") : hosts_now), text("order"), text("topology"));
-  add_preflight(facts, allocation, text("preflight"));
-  report_environment(allocation, text("preflight"));
-  LaunchLog log(text("run-dir"));
-  if (LaunchRecord* lost = lost_launch(log, text("job"))) {
-    end_launch(*lost, text("run-dir"), "", "");
-    lost->action = name_of(after_lost_launch(told_to_end(text("run-dir"), lost->launch.job)));
+      in_rank_order(expand_hosts(hosts_now.empty() ? o.hosts : hosts_now), o.order, o.topology);
+  add_preflight(facts, allocation, o.preflight);
+  report_environment(allocation, o.preflight);
+  LaunchLog log(o.run_dir);
+  if (LaunchRecord* lost = lost_launch(log, o.job)) {
+    end_launch(*lost, o.run_dir, "", "");
+    lost->action = name_of(after_lost_launch(told_to_end(o.run_dir, lost->launch.job)));
   }
-  leave_out_hosts(facts, log.left_out(text("job")));
+  leave_out_hosts(facts, log.left_out(o.job));
   facts.fruitless = log.fruitless();
   if (!log.records().empty()) facts.last = log.records().back().launch;
-  facts.last.state = is_finished(text("run-dir"), values["steps"].as<std::int64_t>()) ? "finished" : "";
+  facts.last.state = is_finished(o.run_dir, o.steps) ? "finished" : "";
   JobDecision decision = decide(facts);
   std::vector<std::string> hosts;
   if (decision.action == JobAction::launch) {
     hosts.assign(facts.healthy.begin(), facts.healthy.begin() + facts.nodes_wanted);
-    log.add(begin_launch(text("run-dir"), text("job"), compress_hosts(hosts)));
+    log.add(begin_launch(o.run_dir, o.job, compress_hosts(hosts)));
   } else if (decision.action != JobAction::look_again) {
     decision.exclude = log.with_excluded(std::move(decision.exclude));
-    log.add(not_begun(text("run-dir"), text("job"), decision));
-    note_end(text("run-dir"), decision);
+    log.add(not_begun(o.run_dir, o.job, decision));
+    note_end(o.run_dir, decision);
   }
   try {
     log.write();
   } catch (const Error& e) {
     decision = {JobAction::stop, e.what()};
-    note_end(text("run-dir"), decision);
+    note_end(o.run_dir, decision);
   }
   // What was kept of the start before; not where this one is told to end, too.
-  if (!facts.terminated) forget_told_to_end(text("run-dir"), text("job"));
+  if (!facts.terminated) forget_told_to_end(o.run_dir, o.job);
   print_decision(decision, hosts);
-  log::out("lead={}", stop_lead_seconds(values["min-lead"].as<std::int64_t>(), checkpoint_seconds(text("run-dir"))));
+  log::out("lead={}", stop_lead_seconds(o.min_lead, checkpoint_seconds(o.run_dir)));
   log::out("left={}", static_cast<std::int64_t>(facts.seconds_left));
   return 0;
 }
@@ -141,23 +138,22 @@ int list_hosts(const std::vector<std::string>& arguments) {
   return 0;
 }
 
-int rest(const po::variables_map& values) {
-  std::istringstream words(values["waiting"].as<std::string>());
+int rest(const JobOptions& o) {
+  std::istringstream words(o.waiting);
   const std::vector<std::string> waiting{std::istream_iterator<std::string>(words), {}};
-  const auto jobs = submit::recorded_jobs(values["run-dir"].as<std::string>());
-  const bool finished = values["after"].as<std::string>() == name_of(JobAction::finish);
-  const auto useless = finished ? without_steps(jobs, waiting, values["steps"].as<std::int64_t>())
-                                : of_the_same(jobs, waiting, values["job"].as<std::string>());
+  const auto jobs = submit::recorded_jobs(o.run_dir);
+  const bool finished = o.after == name_of(JobAction::finish);
+  const auto useless = finished ? without_steps(jobs, waiting, o.steps) : of_the_same(jobs, waiting, o.job);
   for (const std::string& id : useless) log::out("{}", id);
   return 0;
 }
 
 /// Slurm did not do what was decided.
-int refused(const po::variables_map& values) {
-  if (is_another_runs(values)) return 0;
-  const std::string run = values["run-dir"].as<std::string>();
-  const std::string reason = values["reason"].as<std::string>();
-  note_end(run, {JobAction::stop, reason.empty() ? "Slurm refused " + values["what"].as<std::string>() : reason});
+int refused(const JobOptions& o) {
+  if (is_another_runs(o)) return 0;
+  const std::string run = o.run_dir;
+  const std::string reason = o.reason;
+  note_end(run, {JobAction::stop, reason.empty() ? "Slurm refused " + o.what : reason});
   return 0;
 }
 
@@ -184,29 +180,29 @@ int stop_again(const LaunchRecord& record, const std::string& run) {
   return 0;
 }
 
-int after(const po::variables_map& values) {
-  const std::string run = values["run-dir"].as<std::string>(), job = values["job"].as<std::string>();
-  JobFacts facts = facts_of(values);
+int after(const JobOptions& o) {
+  const std::string run = o.run_dir, job = o.job;
+  JobFacts facts = facts_of(o);
   LaunchLog log(run);
   LaunchRecord* record = log.running(job);
   if (record == nullptr) record = log.decided(job);
-  auto other = another_run(values);
+  auto other = another_run(o);
   if (!other && record != nullptr) other = owner_since(*record, run);
   if (other) return after_refusal(log, record, run, *other);
   if (record == nullptr) throw usage_error("job", "{}/job/launches: no launch of job {} is under way", run, job);
   if (record->action == name_of(JobAction::stop)) return stop_again(*record, run);
   record->action.clear();  // decided before: anew, since the job may have been told to end since then
-  const std::string launcher = values["launcher-code"].as<std::string>();
+  const std::string launcher = o.launcher_code;
   if (launcher == "none") {
     end_unstarted(*record, run, facts.terminated);
   } else {
-    end_launch(*record, run, launcher, values["said"].as<std::string>());
+    end_launch(*record, run, launcher, o.said);
   }
   // Slurm does not say it any more once the job is back in the queue.
   const auto told = told_to_end(run, job);
   facts.timed_out = facts.timed_out || (told && told->at_limit);
   // With spares the job outlives its nodes: only one that is back in the queue was ended for it.
-  if (facts.requeued && tells_of_failed_node(read_text_file(values["said"].as<std::string>()).value_or(""))) {
+  if (facts.requeued && tells_of_failed_node(read_text_file(o.said).value_or(""))) {
     facts.node_failed = true;
   }
   facts.last = record->launch;
@@ -231,39 +227,15 @@ int after(const po::variables_map& values) {
 int run_job(const std::vector<std::string>& arguments) {
   const bool asks_for_help = !arguments.empty() && (arguments.back() == "--help" || arguments.back() == "-h");
   if (!arguments.empty() && arguments[0] == "hosts" && !asks_for_help) return list_hosts(arguments);
-  po::options_description options("Options");
-  options.add(job_options());
-  po::options_description more("Before a launch");
-  more.add_options()("nodes", po::value<int>()->default_value(1), "nodes to train on")(
-      "hosts", po::value<std::string>()->default_value(""), "the allocation's nodes (SLURM_JOB_NODELIST)")(
-      "order", po::value<std::string>()->default_value("topology"), "of ranks: topology (leaf by leaf) or slurm")(
-      "steps", po::value<std::int64_t>()->default_value(0), "of the run, all told")(
-      "min-lead", po::value<std::int64_t>()->default_value(0),
-      "seconds for the last checkpoint before the limit, at least")(
-      "topology", po::value<std::string>()->default_value(""), "file with what `scontrol show topology` printed")(
-      "preflight", po::value<std::string>()->default_value(""),
-      "folder with a file NODE.code of each node that answered");
-  po::options_description later("After a launch");
-  later.add_options()("launcher-code", po::value<std::string>()->default_value(""),
-                      "srun's exit code, for the log; none: a signal came before it was started")(
-      "said", po::value<std::string>()->default_value(""), "file with srun's standard error, for the log");
-  po::options_description ends("For the rest of a run's jobs");
-  ends.add_options()("after", po::value<std::string>()->default_value("stop"),
-                     "how this job has ended: finish or stop")("waiting", po::value<std::string>()->default_value(""),
-                                                               "numbers of the jobs that wait");
-  options.add(more).add(later).add(ends);
-  options.add_options()("when", po::value<std::string>()->default_value(""), "before, after, refused or rest")(
-      "what", po::value<std::string>()->default_value("the job's next step"),
-      "what Slurm refused, and why it was asked")("reason", po::value<std::string>()->default_value(""),
-                                                  "what the script itself refuses, in place of --what");
-  const auto values = parse_words(arguments, job_usage, options, "when", 1);
-  if (!values) return 0;
-  const std::string when = (*values)["when"].as<std::string>();
-  if (when == "before") return before(*values);
-  if (when == "after") return after(*values);
-  if (when == "refused") return refused(*values);
-  if (when == "rest") return rest(*values);
-  throw usage_error("job", "\"{}\": expected before, after, refused, rest or hosts; octet job --help", when);
+  JobOptions o;
+  Schema schema;
+  declare(schema, o);
+  if (!parse_words(arguments, job_usage, schema, "when", 1)) return 0;
+  if (o.when == "before") return before(o);
+  if (o.when == "after") return after(o);
+  if (o.when == "refused") return refused(o);
+  if (o.when == "rest") return rest(o);
+  throw usage_error("job", "\"{}\": expected before, after, refused, rest or hosts; octet job --help", o.when);
 }
 
 }  // namespace octet

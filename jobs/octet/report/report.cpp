@@ -12,7 +12,6 @@
 #include "src/base/replace_file.h"
 
 namespace octet {
-namespace po = boost::program_options;
 namespace {
 
 constexpr std::string_view report_usage =
@@ -45,13 +44,12 @@ int run_report(const std::vector<std::string>& arguments) {
   std::vector<std::string> paths;
   std::string output = "report.html";
   const bool can_draw = !report_parts().plot_library.empty();
-  po::options_description described("options");
-  described.add_options()                                                               //
-      ("run", po::value(&paths)->required(), "run directory (run.dir of octet-train)")  //
-      ("output,o", po::value(&output)->default_value(output), "the page; an older one is replaced");
+  Schema schema;
+  schema.add("run", paths).required().several().help("Run directory (run.dir of octet-train).");
+  schema.add("output", output).letter('o').help("The page; an older one is replaced.");
   const std::string text =
       std::string(report_usage) + (can_draw ? "" : std::string("\n") + std::string(no_plot_library) + "\n");
-  if (!parse_words(arguments, text, described, "run", -1)) return 0;
+  if (!parse_words(arguments, text, schema, "run", -1)) return 0;
   check_replaceable(output);
   const std::string page = make_page(report_parts(), report_data(read_runs(paths)));
   if (!replace_file(output, page)) throw not_written("report", "--output " + output);

@@ -21,7 +21,6 @@ namespace octet::submit {
 namespace {
 
 namespace fs = std::filesystem;
-namespace po = boost::program_options;
 
 std::string ids(const std::vector<JobRecord>& jobs) {
   std::string out;
@@ -132,9 +131,9 @@ void tell_of_namesakes(const Queue& queue) {
 
 int run_status(const std::vector<std::string>& arguments) {
   std::string path;
-  po::options_description options("options");
-  options.add_options()("run", po::value(&path)->required(), "run directory");
-  if (!parse_words(arguments, "usage: octet submit status RUN_DIR\n", options, "run", 1)) return 0;
+  Schema schema;
+  schema.add("run", path).required().help("Run directory.");
+  if (!parse_words(arguments, "usage: octet submit status RUN_DIR\n", schema, "run", 1)) return 0;
   const SubmittedRun run = open_run(path, true);
   log::out("run      {}", run.path);
   const ExitCode answered = print_jobs(run);
@@ -146,9 +145,9 @@ int run_status(const std::vector<std::string>& arguments) {
 
 int run_cancel(const std::vector<std::string>& arguments) {
   std::string path;
-  po::options_description options("options");
-  options.add_options()("run", po::value(&path)->required(), "run directory");
-  if (!parse_words(arguments, "usage: octet submit cancel RUN_DIR\n", options, "run", 1)) return 0;
+  Schema schema;
+  schema.add("run", path).required().help("Run directory.");
+  if (!parse_words(arguments, "usage: octet submit cancel RUN_DIR\n", schema, "run", 1)) return 0;
   const SubmittedRun run = open_run(path);
   const Queue queue = ask_queue(run, slurm_patience);
   if (!queue.answer.came()) throw not_cancelled(run, queue.answer);
@@ -170,19 +169,18 @@ int run_cancel(const std::vector<std::string>& arguments) {
 int run_logs(const std::vector<std::string>& arguments) {
   std::string path;
   std::int64_t lines = 40;
-  po::options_description options("options");
-  options.add_options()("run", po::value(&path)->required(), "run directory")  //
-      ("lines", po::value(&lines)->default_value(lines), "how many")           //
-      ("follow", "go on printing what is added");
-  const auto values = parse_words(arguments, "usage: octet submit logs RUN_DIR [OPTIONS]\n", options, "run", 1);
-  if (!values) return 0;
-  if (lines < 0) throw usage_error("submit", "--lines is {}; expected at least 0", lines);
+  bool follows = false;
+  Schema schema;
+  schema.add("run", path).required().help("Run directory.");
+  schema.add("lines", lines).at_least(0).help("How many.");
+  schema.add_flag("follow", follows).help("Go on printing what is added.");
+  if (!parse_words(arguments, "usage: octet submit logs RUN_DIR [OPTIONS]\n", schema, "run", 1)) return 0;
   const SubmittedRun run = open_run(path);
   const std::string log = newest_log(run);
   if (log.empty()) throw usage_error("submit", "no job of {} has begun: there is no job-ID.out in it", run.path);
   std::string count = fmt::format("--lines={}", lines), file = log, follow = "--follow=name", tail = "tail";
   std::vector<char*> words = {tail.data(), count.data()};
-  if (values->contains("follow")) words.push_back(follow.data());
+  if (follows) words.push_back(follow.data());
   words.push_back(file.data());
   words.push_back(nullptr);
   execvp(words[0], words.data());

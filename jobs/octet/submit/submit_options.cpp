@@ -20,54 +20,29 @@
 namespace octet::submit {
 namespace {
 
-const std::vector<std::string> flags = {"help",          "dry-run",           "hold",
-                                        "print-profile", "print-environment", "print-reference"};
-
-/// sbatch's letters for options that have the same name here.
-constexpr std::array<std::pair<char, std::string_view>, 8> letters{{{'A', "account"},
-                                                                    {'C', "constraint"},
-                                                                    {'H', "hold"},
-                                                                    {'N', "nodes"},
-                                                                    {'p', "partition"},
-                                                                    {'q', "qos"},
-                                                                    {'t', "time"},
-                                                                    {'x', "exclude"}}};
-
-/// The words with long names: "-Amine" and "-A" "mine" are "--account" "mine".
-std::vector<std::string> with_long_names(const std::vector<std::string>& words) {
-  std::vector<std::string> out;
-  for (const std::string& word : words) {
-    const auto letter = word.size() > 1 && word[0] == '-'
-                            ? std::ranges::find(letters, word[1], &std::pair<char, std::string_view>::first)
-                            : letters.end();
-    if (letter == letters.end()) {
-      out.push_back(word == "-h" ? "--help" : word);
-      continue;
-    }
-    out.push_back(fmt::format("--{}", letter->second));
-    if (word.size() > 2) out.back() += fmt::format("={}", word.substr(word[2] == '=' ? 3 : 2));
-  }
-  return out;
-}
+const std::vector<std::string> flags = {"help", "print-profile", "print-environment", "print-reference"};
 
 void declare(Schema& schema, SubmitOptions& o) {
   schema.add("cluster", o.cluster).help("Name of a profile under configs/clusters, or path of one.");
-  schema.add("nodes", o.nodes).required().between(1, 65536).help("-N: nodes to train on.");
+  schema.add("nodes", o.nodes).letter('N').required().between(1, 65536).help("Nodes to train on.");
   schema.add("spares", o.spares)
       .between(0, 65536)
       .help("Further nodes of the allocation, which take the place of lost ones.");
   schema.add("time", o.time)
-      .help("-t: time limit of a job, in one of sbatch's forms except UNLIMITED; default: the profile's.");
+      .letter('t')
+      .help("Time limit of a job, in one of sbatch's forms except UNLIMITED; default: the profile's.");
   schema.add("chain", o.chain).between(1, 1000).help("Jobs of this run, one after the other.");
-  schema.add("exclude", o.exclude).help("-x: nodes not to be used: n[1-3],m7.");
+  schema.add("exclude", o.exclude).letter('x').help("Nodes not to be used: n[1-3],m7.");
   schema.add("after", o.after).help("Start after this job has ended.");
-  schema.add("account", o.account).help("-A: who pays; slurm.account of the profile by default.");
-  schema.add("partition", o.partition).help("-p: which nodes; slurm.partition by default.");
-  schema.add("qos", o.qos).help("-q: which limits; slurm.qos by default.");
-  schema.add("constraint", o.constraint).help("-C: features of nodes; slurm.constraint by default.");
+  schema.add("account", o.account).letter('A').help("Who pays; slurm.account of the profile by default.");
+  schema.add("partition", o.partition).letter('p').help("Which nodes; slurm.partition by default.");
+  schema.add("qos", o.qos).letter('q').help("Which limits; slurm.qos by default.");
+  schema.add("constraint", o.constraint).letter('C').help("Features of nodes; slurm.constraint by default.");
   schema.add("reservation", o.reservation).help("A reservation of nodes; slurm.reservation by default.");
   schema.add("mail-user", o.mail_user).help("Whom Slurm writes to; slurm.mail_user by default.");
   schema.add("mail-type", o.mail_type).help("Of what Slurm writes, such as END,FAIL; slurm.mail_type by default.");
+  schema.add_flag("dry-run", o.dry_run).help("Print every file that would be written, and write nothing.");
+  schema.add_flag("hold", o.hold).letter('H').help("Submit, but do not start before scontrol release.");
   schema.add("slurm-version", o.slurm_version)
       .help("Write the script for this release of Slurm, such as 24.05; default: what sbatch says.");
 }
@@ -128,17 +103,15 @@ void check(const SubmitOptions& o) {
 
 SubmitCommand parse_submit(const std::vector<std::string>& given) {
   SubmitCommand out;
-  std::vector<std::string> arguments = with_long_names(given);
-  arguments.insert(arguments.begin(), "octet submit");
-  out.profile_overrides = take_profile_overrides(arguments);
   Schema schema;
   declare(schema, out.options);
+  std::vector<std::string> arguments = with_long_names(schema, given);
+  arguments.insert(arguments.begin(), "octet submit");
+  out.profile_overrides = take_profile_overrides(arguments);
   WordsByOwner words = distribute(
       arguments, {.schema = schema, .flags = flags, .help = "octet submit --help and octet-train --help list all"});
   const Arguments own = parse_arguments(schema, flags, static_cast<int>(words.own.size()), words.own.data());
   apply(own, schema);
-  out.options.dry_run = own.has("dry-run");
-  out.options.hold = own.has("hold");
   add_overrides(out.options, out.profile_overrides);
   if (own.has("help"))
     out.action = SubmitCommand::Action::help;
@@ -174,8 +147,6 @@ std::string submit_usage() {
          "       octet submit RUN_DIR [OPTIONS]             cluster and nodes as its last job had them\n"
          "       octet submit status|cancel|logs RUN_DIR\n"
          "  -h, --help           this text\n"
-         "  --dry-run            print every file that would be written, and write nothing\n"
-         "  --hold               submit, but do not start before scontrol release\n"
          "  --print-profile      the cluster's profile, with all its defaults\n"
          "  --print-environment  what its jobs set, for a shell that measures: eval \"$(octet submit ...)\"\n"
          "  --print-reference    the keys of a profile as Markdown (docs/clusters.md)\n\n" +

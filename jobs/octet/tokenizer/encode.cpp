@@ -11,7 +11,6 @@
 #include "src/tokenizer/make_tokenizer.h"
 
 namespace octet::tokenizer_tool {
-namespace po = boost::program_options;
 namespace {
 
 constexpr std::string_view encode_usage =
@@ -70,16 +69,14 @@ int run_encode(const std::vector<std::string>& arguments) {
   std::string text;
   TokenizerOptions options;
   bool pieces = false;
-  po::options_description described("options");
-  described.add_options()                                                                           //
-      ("tokenizer", po::value(&words)->required(), tokenizer_help.data())                           //
-      ("text", po::value(&text), "the text itself, instead of a FILE")                              //
-      ("pieces", po::bool_switch(&pieces), "a line for each id, with the text that it stands for")  //
-      ("control-tokens", po::bool_switch(&options.control_tokens), "text that spells a control token is that token");
-  const auto values = parse_words(arguments, encode_usage, described, "tokenizer", 2);
-  if (!values) return 0;
+  Schema schema;
+  schema.add("tokenizer", words).required().several().help(std::string(tokenizer_help));
+  schema.add("text", text).help("The text itself, instead of a FILE.");
+  schema.add_flag("pieces", pieces).help("A line for each id, with the text that it stands for.");
+  schema.add_flag("control-tokens", options.control_tokens).help("Text that spells a control token is that token.");
+  if (!parse_words(arguments, encode_usage, schema, "tokenizer", 2)) return 0;
   std::string name = "--text";
-  if (!values->contains("text")) {
+  if (!schema.find("text")->is_set()) {
     name = words.size() > 1 ? words[1] : "-";
     text = read_input(name);
     if (name == "-") name = "standard input";
@@ -100,9 +97,9 @@ int run_encode(const std::vector<std::string>& arguments) {
 
 int run_decode(const std::vector<std::string>& arguments) {
   std::vector<std::string> words;
-  po::options_description described("options");
-  described.add_options()("tokenizer", po::value(&words)->required(), tokenizer_help.data());
-  if (!parse_words(arguments, decode_usage, described, "tokenizer", -1)) return 0;
+  Schema schema;
+  schema.add("tokenizer", words).required().several().help(std::string(tokenizer_help));
+  if (!parse_words(arguments, decode_usage, schema, "tokenizer", -1)) return 0;
   const auto tokenizer = make_tokenizer(words[0], {});
   const std::string ids =
       words.size() > 1 ? fmt::format("{}", fmt::join(words.begin() + 1, words.end(), " ")) : read_input("-");

@@ -7,7 +7,6 @@
 #include "src/tokenizer/make_tokenizer.h"
 
 namespace octet::tokenizer_tool {
-namespace po = boost::program_options;
 namespace {
 
 constexpr std::string_view info_usage =
@@ -33,9 +32,9 @@ void print_special(const TokenizerInfo& info) {
 
 int run_info(const std::vector<std::string>& arguments) {
   std::string name;
-  po::options_description described("options");
-  described.add_options()("tokenizer", po::value(&name)->required(), tokenizer_help.data());
-  if (!parse_words(arguments, info_usage, described, "tokenizer", 1)) return 0;
+  Schema schema;
+  schema.add("tokenizer", name).required().help(std::string(tokenizer_help));
+  if (!parse_words(arguments, info_usage, schema, "tokenizer", 1)) return 0;
   const auto tokenizer = make_tokenizer(name, {});
   const TokenizerInfo& info = tokenizer->info();
   log::out("kind         {}", info.kind);

@@ -13,7 +13,6 @@
 #include "src/tokenizer/training/tokenizer_file.h"
 
 namespace octet::tokenizer_tool {
-namespace po = boost::program_options;
 namespace {
 
 constexpr std::string_view train_usage =
@@ -44,34 +43,28 @@ void complete(TrainOptions& options, std::vector<std::string> more) {
 
 bool read_options(const std::vector<std::string>& arguments, TrainOptions& options) {
   std::vector<std::string> special;
-  std::string format, max_document;
+  std::string format = "auto", max_document = "64MiB";
   bool replace = false;
-  po::options_description described("options");
-  described.add_options()                                                                                //
-      ("input,i", po::value(&options.input.inputs)->required()->multitoken(), "texts; may be repeated")  //
-      ("output,o", po::value(&options.output)->required(), "the tokenizer.json to write")                //
-      ("vocab-size,n", po::value(&options.training.vocab_size)->required(),
-       "tokens: the special ones, the 256 bytes and what merges make")                                     //
-      ("bos", po::value(&options.bos)->default_value(options.bos), "the token that begins a document")     //
-      ("eos", po::value(&options.eos)->default_value(options.eos), "the token that ends a document")       //
-      ("special", po::value(&special)->multitoken(), "further special tokens, in the order of their ids")  //
-      ("min-frequency", po::value(&options.training.min_frequency)->default_value(0),
-       "pairs that are rarer in the texts are not merged")  //
-      ("format", po::value(&format)->default_value("auto"),
-       "what files are: auto (by content and name), text, jsonl or parquet")  //
-      ("field", po::value(&options.input.field)->default_value(options.input.field),
-       "key or column that holds a record's text")                                                                //
-      ("replace-bad-utf8", po::bool_switch(&replace), "take text that is no UTF-8 with U+FFFD in place of that")  //
-      ("max-bad", po::value(&options.input.max_bad)->default_value(0),
-       "records without a text that may be left out")  //
-      ("max-document", po::value(&max_document)->default_value("64MiB"),
-       "limit of a record, and of a text without a place to cut it; a longer one is refused")                       //
-      ("workers", po::value(&options.input.workers)->default_value(0), "threads that count; 0: one for each core")  //
-      ("overwrite", po::bool_switch(&options.overwrite), "replace a file that exists");
-  if (!parse_words(arguments, train_usage, described, "input", -1)) return false;
-  if (options.input.workers < 0 || options.input.workers > 4096) {
-    throw usage_error("octet", "--workers is {}; expected 0 to 4096", options.input.workers);
-  }
+  Schema schema;
+  schema.add("input", options.input.inputs).required().several().letter('i').help("Texts; may be repeated.");
+  schema.add("output", options.output).required().letter('o').help("The tokenizer.json to write.");
+  schema.add("vocab-size", options.training.vocab_size)
+      .required()
+      .letter('n')
+      .help("Tokens: the special ones, the 256 bytes and what merges make.");
+  schema.add("bos", options.bos).help("The token that begins a document.");
+  schema.add("eos", options.eos).help("The token that ends a document.");
+  schema.add("special", special).several().help("Further special tokens, in the order of their ids.");
+  schema.add("min-frequency", options.training.min_frequency).help("Pairs that are rarer in the texts are not merged.");
+  schema.add("format", format).help("What files are: auto (by content and name), text, jsonl or parquet.");
+  schema.add("field", options.input.field).help("Key or column that holds a record's text.");
+  schema.add_flag("replace-bad-utf8", replace).help("Take text that is no UTF-8 with U+FFFD in place of that.");
+  schema.add("max-bad", options.input.max_bad).help("Records without a text that may be left out.");
+  schema.add("max-document", max_document)
+      .help("Limit of a record, and of a text without a place to cut it; a longer one is refused.");
+  schema.add("workers", options.input.workers).between(0, 4096).help("Threads that count; 0: one for each core.");
+  schema.add_flag("overwrite", options.overwrite).help("Replace a file that exists.");
+  if (!parse_words(arguments, train_usage, schema, "input", -1)) return false;
   options.input.format = text_format_from(format);
   options.input.max_document = parse_bytes(max_document, "--max-document");
   if (replace) options.input.bad_utf8 = BadUtf8::replace;

@@ -1,6 +1,5 @@
 // octet tune explain: what NCCL would choose for one collective, why, and what speed to expect.
 #include <algorithm>
-#include <boost/program_options.hpp>
 #include <optional>
 
 #include "jobs/octet/commands.h"
@@ -16,7 +15,6 @@
 #include "src/tuning/explain/tuned.h"
 
 namespace octet::tune {
-namespace po = boost::program_options;
 namespace {
 
 constexpr std::string_view explain_usage =
@@ -32,29 +30,30 @@ struct Options {
   ProfileOverrides overrides;
   std::string collective, size, cluster, nccl, tuning_file, measured;
   std::vector<std::string> machine;
-  Count nodes, ranks_per_node;
+  int nodes = 0, ranks_per_node = 0;
   bool json = false;
 };
 
-po::options_description describe(Options& o) {
-  po::options_description options("options");
-  options.add_options()  //
-      ("collective", po::value(&o.collective)->required(),
-       "all_reduce, all_gather, reduce_scatter, broadcast, reduce")                              //
-      ("size", po::value(&o.size)->required(), "bytes; K, M, G and T are powers of 1024")        //
-      ("nodes", po::value(&o.nodes)->required(), "nodes of the communicator")                    //
-      ("ranks-per-node", po::value(&o.ranks_per_node), "its ranks on each; default: one a GPU")  //
-      ("cluster", po::value(&o.cluster),
-       "a name under configs/clusters or a YAML file (--cluster.section.key VALUE changes a key); default: 8 H100 and "
-       "8 NICs of 400 Gb/s a node")  //
-      ("machine", po::value(&o.machine)->composing(),
-       "NAME=VALUE, changes one fact of the node; repeatable: generation, cpu, gpus, nics, nvlink-gbs, nic-gbs, "
-       "net-latency-us, net-overhead-us, nvls, sharp, ll128, balanced-tree")                                          //
-      ("nccl", po::value(&o.nccl), "its version, 2.27 to 2.30; default: the tuning file's, else 2.28.9")              //
-      ("tuning-file", po::value(&o.tuning_file), "what octet tune fit wrote: its constants, choices and fits count")  //
-      ("measured", po::value(&o.measured), "a measured value to judge: 45us, 1.2ms, or 80GB/s of the bus")            //
-      ("json", po::bool_switch(&o.json), "one JSON object on one line");
-  return options;
+void declare(Schema& schema, Options& o) {
+  schema.add("collective", o.collective)
+      .required()
+      .help("One of all_reduce, all_gather, reduce_scatter, broadcast, reduce.");
+  schema.add("size", o.size).required().help("Bytes; K, M, G and T are powers of 1024.");
+  add_count(schema, "nodes", o.nodes).required().help("Nodes of the communicator.");
+  add_count(schema, "ranks-per-node", o.ranks_per_node).help("Its ranks on each; default: one a GPU.");
+  schema.add("cluster", o.cluster)
+      .help(
+          "A name under configs/clusters or a YAML file (--cluster.section.key VALUE changes a key); default: 8 H100 "
+          "and 8 NICs of 400 Gb/s a node.");
+  schema.add("machine", o.machine)
+      .several()
+      .help(
+          "NAME=VALUE, changes one fact of the node; repeatable: generation, cpu, gpus, nics, nvlink-gbs, nic-gbs, "
+          "net-latency-us, net-overhead-us, nvls, sharp, ll128, balanced-tree.");
+  schema.add("nccl", o.nccl).help("Its version, 2.27 to 2.30; default: the tuning file's, else 2.28.9.");
+  schema.add("tuning-file", o.tuning_file).help("What octet tune fit wrote: its constants, choices and fits count.");
+  schema.add("measured", o.measured).help("A measured value to judge: 45us, 1.2ms, or 80GB/s of the bus.");
+  schema.add_flag("json", o.json).help("One JSON object on one line.");
 }
 
 /// `tuning`: null where there is none.
@@ -66,7 +65,7 @@ Question question_of(const Options& o, const TuningFile* tuning) {
   if (!o.cluster.empty()) question.machine = machine_of(read_profile(o.cluster, o.overrides));
   for (const std::string& assignment : o.machine) set_field(question.machine, assignment);
   question.collective = value_of("--collective", o.collective, parse_collective);
-  question.shape = {o.nodes, o.ranks_per_node > 0 ? int{o.ranks_per_node} : question.machine.gpus};
+  question.shape = {o.nodes, o.ranks_per_node > 0 ? o.ranks_per_node : question.machine.gpus};
   question.bytes = parse_bytes(o.size, "--size");
   return question;
 }
@@ -140,7 +139,9 @@ int run_explain(const std::vector<std::string>& arguments) {
   Options o;
   std::vector<std::string> words = arguments;
   o.overrides = take_profile_overrides(words);
-  if (!parse_words(words, explain_usage, describe(o), "", 0)) return 0;
+  Schema schema;
+  declare(schema, o);
+  if (!parse_words(words, explain_usage, schema)) return 0;
   check_overrides(o.cluster, o.overrides);
   std::optional<TuningFile> tuning;
   if (!o.tuning_file.empty()) tuning = read_tuning_file(o.tuning_file);

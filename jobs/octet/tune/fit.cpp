@@ -1,5 +1,4 @@
 // octet tune fit: measurements of collectives into a cluster's tuning file.
-#include <boost/program_options.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -15,7 +14,6 @@
 #include "src/base/utc_now.h"
 
 namespace octet::tune {
-namespace po = boost::program_options;
 namespace {
 
 constexpr std::string_view fit_usage =
@@ -30,26 +28,24 @@ struct Options {
   ProfileOverrides overrides;
   std::vector<std::string> files;
   std::string cluster, nccl, collective, algorithm, protocol, output;
-  Count nodes, ranks_per_node;
+  int nodes = 0, ranks_per_node = 0;
   bool json = false;
 };
 
-po::options_description describe(Options& o) {
-  po::options_description options("options");
-  options.add_options()                                           //
-      ("files", po::value(&o.files)->required(), "measurements")  //
-      ("cluster", po::value(&o.cluster)->required(),
-       "a name under configs/clusters or a YAML file; --cluster.section.key VALUE changes a key of it")  //
-      ("nccl", po::value(&o.nccl), "the version measured, 2.27 to 2.30; default: as the files say")      //
-      ("collective", po::value(&o.collective),
-       "all_reduce, all_gather, reduce_scatter, broadcast, reduce; default: as the files say")                //
-      ("algo", po::value(&o.algorithm), "what NCCL_ALGO was set to, where the files do not say")              //
-      ("proto", po::value(&o.protocol), "what NCCL_PROTO was set to, where the files do not say")             //
-      ("nodes", po::value(&o.nodes), "default: as many as the files name hosts")                              //
-      ("ranks-per-node", po::value(&o.ranks_per_node), "default: the ranks that the files list, over nodes")  //
-      ("output", po::value(&o.output), "the tuning file to write")                                            //
-      ("json", po::bool_switch(&o.json), "one JSON object on one line instead of tables");
-  return options;
+void declare(Schema& schema, Options& o) {
+  schema.add("files", o.files).required().several().help("Measurements.");
+  schema.add("cluster", o.cluster)
+      .required()
+      .help("A name under configs/clusters or a YAML file; --cluster.section.key VALUE changes a key of it.");
+  schema.add("nccl", o.nccl).help("The version measured, 2.27 to 2.30; default: as the files say.");
+  schema.add("collective", o.collective)
+      .help("One of all_reduce, all_gather, reduce_scatter, broadcast, reduce; default: as the files say.");
+  schema.add("algo", o.algorithm).help("What NCCL_ALGO was set to, where the files do not say.");
+  schema.add("proto", o.protocol).help("What NCCL_PROTO was set to, where the files do not say.");
+  add_count(schema, "nodes", o.nodes).help("Default: as many as the files name hosts.");
+  add_count(schema, "ranks-per-node", o.ranks_per_node).help("Default: the ranks that the files list, over nodes.");
+  schema.add("output", o.output).help("The tuning file to write.");
+  schema.add_flag("json", o.json).help("One JSON object on one line instead of tables.");
 }
 
 ReadOptions read_options(const Options& o) {
@@ -91,7 +87,9 @@ int run_fit(const std::vector<std::string>& arguments) {
   Options o;
   std::vector<std::string> words = arguments;
   o.overrides = take_profile_overrides(words);
-  if (!parse_words(words, fit_usage, describe(o), "files", -1)) return 0;
+  Schema schema;
+  declare(schema, o);
+  if (!parse_words(words, fit_usage, schema, "files", -1)) return 0;
   check_output(o);
   const ClusterProfile profile = read_profile(o.cluster, o.overrides);
   ClusterFit fit = fit_cluster(read_all(o), profile, o.nccl);

@@ -1,27 +1,19 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <boost/any.hpp>
-#include <iosfwd>
+
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "src/base/error.h"
+#include "src/base/options/schema.h"
 
 namespace octet::tune {
 
-/// A number of nodes or ranks as an option's value: boost reads it by validate(), which refuses anything but 1 to
-/// 1,000,000, naming option and value. 0: not given.
-struct Count {
-  static constexpr int most = 1'000'000;
-
-  int value = 0;
-
-  operator int() const { return value; }
-};
-std::ostream& operator<<(std::ostream& out, Count count);
-void validate(boost::any& out, const std::vector<std::string>& texts, Count*, int);
+/// Declares a number of nodes or ranks. A field that is 0 says that it was not given.
+inline Option& add_count(Schema& schema, const std::string& key, int& field) {
+  return schema.add(key, field).between(1, 1'000'000);
+}
 
 /// What `parse` makes of an option's text; its errors name the option.
 template <typename Parse>

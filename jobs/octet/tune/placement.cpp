@@ -17,7 +17,6 @@
 #include "src/cluster/slurm_topology.h"
 
 namespace octet::tune {
-namespace po = boost::program_options;
 namespace {
 
 constexpr std::string_view placement_usage =
@@ -42,7 +41,7 @@ struct Options {
   ProfileOverrides overrides;
   std::string cluster, topology, collective = "all_gather", algorithm = "ring", dimension, size;
   std::vector<std::string> set, node_lists, orders, lost;
-  Count nodes, tp{1}, dp_replicate{1}, pp{1};
+  int nodes = 0, tp = 1, dp_replicate = 1, pp = 1;
   std::int64_t seed = 1;
   std::int64_t most_blocks = SimulateOptions{}.most_blocks;
   bool json = false;
@@ -51,43 +50,43 @@ struct Options {
 /// Nothing after --help.
 std::optional<Options> parse(const std::vector<std::string>& arguments) {
   Options o;
-  po::options_description described("options");
-  described.add_options()  //
-      ("cluster", po::value(&o.cluster),
-       "a name under configs/clusters, or a file; --cluster.section.key VALUE changes a key of it")  //
-      ("set", po::value(&o.set)->composing(), "KEY=VALUE: the old form of --cluster.KEY VALUE")      //
-      ("nodes", po::value(&o.nodes), "nodes of the job")                                             //
-      ("node-list", po::value(&o.node_lists)->composing(),
-       "the job's nodes, as Slurm lists them: n[1-8,40]; "
-       "several lists of one length are compared")                                              //
-      ("topology", po::value(&o.topology), "what `scontrol show topology` printed, in a file")  //
-      ("collective", po::value(&o.collective)->default_value(o.collective),
-       "all_gather, reduce_scatter, all_reduce; send: what neighbouring stages of a pipeline send each other")        //
-      ("size", po::value(&o.size), "bytes of a group, as nccl-tests count them, or of a message: 256M, 1GiB, 500MB")  //
-      ("algo", po::value(&o.algorithm)->default_value(o.algorithm), "ring; tree, for all_reduce")                     //
-      ("tp", po::value(&o.tp)->default_value(o.tp), "degree of tensor parallelism")                                   //
-      ("dp-replicate", po::value(&o.dp_replicate)->default_value(o.dp_replicate), "replicas; dp_shard is the rest")   //
-      ("pp", po::value(&o.pp)->default_value(o.pp), "degree of pipeline parallelism")                                 //
-      ("dimension", po::value(&o.dimension),
-       "whose groups: world, pp, dp_replicate, dp_shard, dp, tp; default: dp_shard, for all_reduce with replicas "
-       "dp_replicate, for send pp")  //
-      ("order", po::value(&o.orders)->composing(),
-       "of the nodes: slurm (as listed), topology (leaf by leaf), "
-       "random; may be repeated; default: all three")                                                  //
-      ("seed", po::value(&o.seed)->default_value(o.seed), "of the random order")                       //
-      ("lost-rails", po::value(&o.lost)->composing(), "COUNT@HOST: so many cards of a node are gone")  //
-      ("most-blocks", po::value(&o.most_blocks)->default_value(o.most_blocks),
-       "blocks to simulate a placement; beyond, the rest goes on as it began")  //
-      ("json", po::bool_switch(&o.json), "one JSON object");
+  Schema schema;
+  schema.add("cluster", o.cluster)
+      .help("A name under configs/clusters, or a file; --cluster.section.key VALUE changes a key of it.");
+  schema.add("set", o.set).several().help("KEY=VALUE: the old form of --cluster.KEY VALUE.");
+  add_count(schema, "nodes", o.nodes).help("Nodes of the job.");
+  schema.add("node-list", o.node_lists)
+      .several()
+      .help("The job's nodes, as Slurm lists them: n[1-8,40]; several lists of one length are compared.");
+  schema.add("topology", o.topology).help("What `scontrol show topology` printed, in a file.");
+  schema.add("collective", o.collective)
+      .help(
+          "One of all_gather, reduce_scatter, all_reduce; send: what neighbouring stages of a pipeline send each "
+          "other.");
+  schema.add("size", o.size).help("Bytes of a group, as nccl-tests count them, or of a message: 256M, 1GiB, 500MB.");
+  schema.add("algo", o.algorithm).help("Of the messages in a group: ring; tree, for all_reduce.");
+  add_count(schema, "tp", o.tp).help("Degree of tensor parallelism.");
+  add_count(schema, "dp-replicate", o.dp_replicate).help("Replicas; dp_shard is the rest.");
+  add_count(schema, "pp", o.pp).help("Degree of pipeline parallelism.");
+  schema.add("dimension", o.dimension)
+      .help(
+          "Whose groups: world, pp, dp_replicate, dp_shard, dp, tp; default: dp_shard, for all_reduce with replicas "
+          "dp_replicate, for send pp.");
+  schema.add("order", o.orders)
+      .several()
+      .help("Of the nodes: slurm (as listed), topology (leaf by leaf), random; may be repeated; default: all three.");
+  schema.add("seed", o.seed).at_least(0).help("Of the random order.");
+  schema.add("lost-rails", o.lost).several().help("COUNT@HOST: so many cards of a node are gone.");
+  schema.add("most-blocks", o.most_blocks)
+      .at_least(1)
+      .help("Blocks to simulate a placement; beyond, the rest goes on as it began.");
+  schema.add_flag("json", o.json).help("One JSON object.");
   std::vector<std::string> words = arguments;
   o.overrides = take_profile_overrides(words);
-  const auto values = parse_words(words, placement_usage, described, "", 0);
-  if (!values) return std::nullopt;
+  if (!parse_words(words, placement_usage, schema)) return std::nullopt;
   if (o.cluster.empty()) throw usage_error("octet", "which cluster? --cluster NAME (octet tune placement --help)");
   if (o.size.empty()) throw usage_error("octet", "how much? --size 256M");
   if ((o.nodes > 0) == !o.node_lists.empty()) throw usage_error("octet", "expected one of --nodes and --node-list");
-  if (o.most_blocks < 1) throw usage_error("octet", "--most-blocks is {}; expected at least 1", o.most_blocks);
-  if (o.seed < 0) throw usage_error("octet", "--seed is {}; expected at least 0", o.seed);
   return o;
 }
 

@@ -21,7 +21,6 @@
 #include "src/tuning/topology/xml_fields.h"
 
 namespace octet::tune {
-namespace po = boost::program_options;
 namespace {
 
 constexpr std::string_view topology_usage =
@@ -37,15 +36,15 @@ constexpr std::string_view topology_usage =
 struct Options {
   ProfileOverrides overrides;
   std::string file, graph, cluster, compare, svg, xml, root = "/";
-  Count nodes;
+  int nodes = 0;
   bool node = false, json = false, quiet = false;
 
   bool has_topology() const { return node || !file.empty(); }
 };
 
-void check(const Options& o, const po::variables_map& values) {
+void check(const Options& o, bool root_given) {
   if (o.node && !o.file.empty()) throw usage_error("octet", "--node and {} exclude each other", o.file);
-  if (!values["root"].defaulted() && !o.node) throw usage_error("octet", "--root needs --node");
+  if (root_given && !o.node) throw usage_error("octet", "--root needs --node");
   if (!o.has_topology() && o.graph.empty() && o.cluster.empty()) {
     throw usage_error("octet", "expected a FILE, --node, --graph or --cluster; --help explains");
   }
@@ -53,7 +52,7 @@ void check(const Options& o, const po::variables_map& values) {
     if (!value.empty() && !o.has_topology()) throw usage_error("octet", "{} needs a FILE or --node", name);
   }
   const bool network = !o.has_topology() && o.graph.empty();
-  if (values.contains("nodes") && !network) {
+  if (o.nodes > 0 && !network) {
     throw usage_error("octet", "--nodes is for a cluster's network: it excludes FILE, --node and --graph");
   }
   if (o.json && (network || o.quiet))
@@ -64,26 +63,25 @@ void check(const Options& o, const po::variables_map& values) {
 /// Nothing after --help.
 std::optional<Options> parse(const std::vector<std::string>& arguments) {
   Options o;
-  po::options_description described("options");
-  described.add_options()                                                                                         //
-      ("file", po::value(&o.file), "topology XML of a node; the same without --file")                             //
-      ("node", po::bool_switch(&o.node), "this machine, by hwloc and /sys")                                       //
-      ("root", po::value(&o.root)->default_value(o.root), "with --node: a snapshot of a machine in this folder")  //
-      ("graph", po::value(&o.graph), "graphs of NCCL's search on that node")                                      //
-      ("cluster", po::value(&o.cluster),
-       "what it should be: a name under configs/clusters, or a file; --cluster.section.key VALUE changes a key of "
-       "it")                                                                                                        //
-      ("nodes", po::value(&o.nodes), "nodes of the network to draw; default: all of the profile, or 64")            //
-      ("compare", po::value(&o.compare), "another node's topology, that should be the same")                        //
-      ("svg", po::value(&o.svg), "draw into this file: the node; with --graph alone its graphs; else the network")  //
-      ("xml", po::value(&o.xml), "write the topology as NCCL reads it, for NCCL_TOPO_FILE")                         //
-      ("json", po::bool_switch(&o.json), "findings as one JSON object on one line, as octet doctor --json")         //
-      ("quiet", po::bool_switch(&o.quiet), "findings alone, and of those what is not ok");
+  Schema schema;
+  schema.add("file", o.file).help("Topology XML of a node; the same without --file.");
+  schema.add_flag("node", o.node).help("This machine, by hwloc and /sys.");
+  schema.add("root", o.root).help("With --node: a snapshot of a machine in this folder.");
+  schema.add("graph", o.graph).help("Graphs of NCCL's search on that node.");
+  schema.add("cluster", o.cluster)
+      .help(
+          "What it should be: a name under configs/clusters, or a file; --cluster.section.key VALUE changes a key of "
+          "it.");
+  add_count(schema, "nodes", o.nodes).help("Nodes of the network to draw; default: all of the profile, or 64.");
+  schema.add("compare", o.compare).help("Another node's topology, that should be the same.");
+  schema.add("svg", o.svg).help("Draw into this file: the node; with --graph alone its graphs; else the network.");
+  schema.add("xml", o.xml).help("Write the topology as NCCL reads it, for NCCL_TOPO_FILE.");
+  schema.add_flag("json", o.json).help("Findings as one JSON object on one line, as octet doctor --json.");
+  schema.add_flag("quiet", o.quiet).help("Findings alone, and of those what is not ok.");
   std::vector<std::string> words = arguments;
   o.overrides = take_profile_overrides(words);
-  const auto values = parse_words(words, topology_usage, described, "file", 1);
-  if (!values) return std::nullopt;
-  check(o, *values);
+  if (!parse_words(words, topology_usage, schema, "file", 1)) return std::nullopt;
+  check(o, schema.find("root")->is_set());
   check_overrides(o.cluster, o.overrides);
   return o;
 }
@@ -94,7 +92,7 @@ void write_file(const std::string& path, const std::string& text) {
 }
 
 int draw_network(const Options& o, const ClusterProfile& profile) {
-  const std::int64_t nodes = o.nodes > 0 ? int{o.nodes} : profile.nodes.count > 0 ? profile.nodes.count : 64;
+  const std::int64_t nodes = o.nodes > 0 ? o.nodes : profile.nodes.count > 0 ? profile.nodes.count : 64;
   log::write_out(cluster_text(profile, nodes));
   if (!o.svg.empty()) write_file(o.svg, cluster_svg(profile, nodes));
   return 0;

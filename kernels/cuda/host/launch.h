@@ -14,9 +14,12 @@
 /// What every launch shares, on the host side.
 namespace octet::cuda {
 
+/// Those of an H100, by which grids are sized whose blocks stay and go on from piece to piece. Not those of the GPU at
+/// hand: how many blocks there are decides the bits of their sums, which are the same on all GPUs.
+constexpr int h100_multiprocessors = 132;
+
 /// Blocks of a grid-stride loop: enough for every multiprocessor to have several, and no more than there is work.
-/// The count does not depend on the device, so that block-wise sums have the same bits on all of them.
-constexpr std::int64_t most_blocks = 132 * 8;
+constexpr std::int64_t most_blocks = h100_multiprocessors * 8;
 inline unsigned blocks_for(std::int64_t work, std::int64_t per_block) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(ceil_div(work, per_block), 1, most_blocks));
 }

@@ -108,8 +108,9 @@ void forward(const AddRmsNormForward& args, cudaStream_t stream) {
                                    args.weight, args.branch == nullptr ? nullptr : args.sum, args.y, args.float8.y);
   const auto launch = [&](auto* kernel, int packs) {
     const unsigned threads = threads_for<T>(args.dim, packs);
-    // Blocks that go on from row to row publish their statistics once: 2048 threads for each of 132 multiprocessors.
-    const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(args.rows, 132 * (2048 / threads)));
+    // Blocks that go on from row to row publish their statistics once: 2048 threads for each multiprocessor.
+    const auto most = static_cast<std::int64_t>(h100_multiprocessors) * (2048 / threads);
+    const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(args.rows, most));
     kernel<<<blocks, threads, 0, stream>>>(args);
   };
   if (whole && args.dim <= widest<T>(most_threads, 4)) {

@@ -16,7 +16,7 @@ constexpr int combine_columns = 32, combine_parts = 32;
 /// Rows of one block and of one partial d_weight, a function of the number of rows alone: three blocks for each of an
 /// H100's multiprocessors, and partials that are few beside the rows (32 rows: one float to 64 bf16 moved).
 constexpr std::int64_t rows_of_block(std::int64_t rows) {
-  return std::clamp<std::int64_t>(ceil_div(rows, 3 * 132), 4, 32);
+  return std::clamp<std::int64_t>(ceil_div(rows, 3 * h100_multiprocessors), 4, 32);
 }
 constexpr std::int64_t blocks_of(std::int64_t rows) {
   return ceil_div(rows, rows_of_block(rows));

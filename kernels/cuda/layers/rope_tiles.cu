@@ -9,7 +9,7 @@ namespace octet::cuda::rope_parts {
 namespace {
 
 constexpr int threads = 256;
-constexpr unsigned resident_blocks = 132 * 2;  // by shared memory, on an H100
+constexpr unsigned resident_blocks = h100_multiprocessors * 2;  // by shared memory
 /// That a multiprocessor is to hold. Casts without an instruction take registers that two would not have.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 890
 constexpr int least_blocks = 1;

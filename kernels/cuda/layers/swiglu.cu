@@ -139,7 +139,7 @@ __device__ __forceinline__ void write_tile(const Float8Out& out, const Transpose
 
 /// Blocks that stay, of which an H100's multiprocessors hold two where packs are aligned: they go along the rows of
 /// tiles side by side.
-constexpr unsigned most_tile_blocks = 132 * 2;
+constexpr unsigned most_tile_blocks = h100_multiprocessors * 2;
 constexpr int operands = 3;
 
 /// As backward_kernel, by tiles: n · (5 · sizeof(T) + 4) bytes with all float8 forms. As a thread works on a row of its

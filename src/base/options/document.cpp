@@ -27,9 +27,10 @@ std::string wrapped(const std::string& text, std::size_t indent, std::size_t wid
 std::string facts(const Option& option) {
   std::vector<std::string> parts;
   if (!option.unit_text().empty()) parts.push_back(option.unit_text());
-  parts.push_back(option.is_required() ? "required" : "default " + option.default_text());
+  if (option.is_required()) parts.emplace_back("required");
+  if (option.has_default()) parts.push_back("default " + option.default_text());
   if (!option.range().empty()) parts.push_back(option.range());
-  return fmt::format("[{}]", joined(parts, "; "));
+  return parts.empty() ? "" : fmt::format("[{}]", joined(parts, "; "));
 }
 
 /// A vertical bar would end the table's cell.
@@ -107,8 +108,10 @@ std::string help_text(const Schema& schema) {
 }
 
 std::string option_help(const Option& option) {
-  return fmt::format("  --{} {}\n", option.name(), option.type()) +
-         wrapped(option.help_text() + " " + facts(option), 6, help_width);
+  const std::string letter = option.letter() != 0 ? fmt::format("-{}, ", option.letter()) : "";
+  const std::string value = option.is_flag() ? "" : option.is_several() ? " text ..." : " " + option.type();
+  return fmt::format("  {}--{}{}\n", letter, option.name(), value) +
+         wrapped(option.help_text() + (option.is_flag() ? "" : " " + facts(option)), 6, help_width);
 }
 
 std::string section_help(const Schema& schema, std::string_view name) {

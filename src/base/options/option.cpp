@@ -10,7 +10,11 @@
 namespace octet {
 
 Option::Option(std::string section, std::string key, std::unique_ptr<Value> value)
-    : section_(std::move(section)), key_(std::move(key)), default_(value->text()), value_(std::move(value)) {}
+    : section_(std::move(section)),
+      key_(std::move(key)),
+      default_(value->text()),
+      value_(std::move(value)),
+      default_number_(value_->number()) {}
 
 Option& Option::was(std::string key, std::vector<std::pair<std::string, std::string>> values) {
   former_key_ = std::move(key);
@@ -21,6 +25,11 @@ Option& Option::was(std::string key, std::vector<std::pair<std::string, std::str
 std::string Option::former_name() const {
   if (former_key_.empty()) return "";
   return section_.empty() ? former_key_ : section_ + "." + former_key_;
+}
+
+bool Option::has_default() const {
+  const bool is_empty = default_ == "\"\"" || default_ == "[]";
+  return !required_ && !is_empty && (!default_number_ || in_range(*default_number_));
 }
 
 std::string Option::range() const {
@@ -55,10 +64,7 @@ void Option::read_former(const YAML::Node& node, const Place& place, bool tells)
 void Option::check(const Place& place) const {
   value_->check(place);
   const auto number = value_->number();
-  if (!number) return;
-  if ((low_.open ? *number > low_.at : *number >= low_.at) && (high_.open ? *number < high_.at : *number <= high_.at)) {
-    return;
-  }
+  if (!number || in_range(*number)) return;
   const std::string bounds = range();
   const std::string unit = unit_.empty() ? "" : fmt::format(" ({})", unit_);
   throw wrong_value(place, text(), bounds.empty() ? "a finite number" : fmt::format("{} {}{}", type(), bounds, unit));

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -33,6 +34,12 @@ class Option {
   /// The key that this option had in an earlier version, in the same section, and pairs of a value of that time and
   /// what it is called now. Files and command lines may still use the former key; a warning then names the new one.
   Option& was(std::string key, std::vector<std::pair<std::string, std::string>> values);
+  /// On the command line the option has a letter too: -o for --output.
+  Option& letter(char letter) { return set(letter_, letter); }
+  /// The command line may give a list of texts word by word, and more than once: --input a b --input c.
+  Option& several() { return set(several_, true); }
+  /// On the command line the name alone says true. Schema::add_flag declares such an option.
+  Option& flag() { return set(flag_, true); }
 
   const std::string& section() const { return section_; }
   const std::string& key() const { return key_; }
@@ -42,6 +49,12 @@ class Option {
   const std::string& unit_text() const { return unit_; }
   const std::string& default_text() const { return default_; }
   bool is_required() const { return required_; }
+  /// Says whether the default is a value that one could give. An empty text and a number out of range stand for what
+  /// holds where the option is not given, and its help says what that is.
+  bool has_default() const;
+  char letter() const { return letter_; }  ///< 0: none
+  bool is_several() const { return several_; }
+  bool is_flag() const { return flag_; }
   /// As name(), of the former key; empty: there is none.
   std::string former_name() const;
   std::string type() const { return value_->type(); }
@@ -74,13 +87,19 @@ class Option {
     return *this;
   }
 
+  bool in_range(double number) const {
+    return (low_.open ? number > low_.at : number >= low_.at) && (high_.open ? number < high_.at : number <= high_.at);
+  }
+
   std::string section_, key_, help_, unit_, default_, origin_;
   std::unique_ptr<Value> value_;
+  std::optional<double> default_number_;
   std::string former_key_;
   std::vector<std::pair<std::string, std::string>> former_values_;  ///< and what they are now
   Bound low_{-std::numeric_limits<double>::infinity(), true};       ///< open at infinity: finite numbers only
   Bound high_{std::numeric_limits<double>::infinity(), true};
-  bool required_ = false;
+  bool required_ = false, several_ = false, flag_ = false;
+  char letter_ = 0;
 };
 
 }  // namespace octet

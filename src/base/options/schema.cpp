@@ -34,6 +34,11 @@ Option* Schema::find(const std::string& name) {
   return found == options_.end() ? nullptr : &*found;
 }
 
+const Option* Schema::find(const std::string& name) const {
+  const auto found = std::find_if(options_.begin(), options_.end(), [&](const Option& o) { return o.name() == name; });
+  return found == options_.end() ? nullptr : &*found;
+}
+
 std::string Schema::current_name(const std::string& name) const {
   const auto found =
       std::find_if(options_.begin(), options_.end(), [&](const Option& o) { return o.former_name() == name; });

@@ -35,11 +35,13 @@ class Schema {
   /// Options added from here on belong to this section. Before the first call they stand at the top of the file.
   void section(std::string name, std::string help);
 
-  /// T: bool, std::int64_t, std::uint64_t, double, std::string, or a list of strings or of doubles.
+  /// T: bool, std::int32_t, std::int64_t, std::uint64_t, double, std::string, or a list of strings or of doubles.
   template <typename T>
   Option& add(const std::string& key, T& field) {
     return insert(key, make_value(field));
   }
+  /// An option of a command line that is a word without a value: --json.
+  Option& add_flag(const std::string& key, bool& field) { return add(key, field).flag(); }
   /// One of the names of an enum (named_enum.h).
   template <NamedEnum E>
   Option& add_choice(const std::string& key, E& field) {
@@ -64,6 +66,7 @@ class Schema {
   bool has_section(const std::string& name) const;
   /// The option with that full name, "section.key"; null where there is none.
   Option* find(const std::string& name);
+  const Option* find(const std::string& name) const;
   /// The present name of the option that was once called `name` (Option::was); `name` itself where there is none.
   std::string current_name(const std::string& name) const;
   /// Full names in the order of declaration.

@@ -42,6 +42,9 @@ bool parse(std::string_view text, bool& value) {
   value = text == "true";
   return value || text == "false";
 }
+bool parse(std::string_view text, std::int32_t& value) {
+  return parse_integer(text, value);
+}
 bool parse(std::string_view text, std::int64_t& value) {
   return parse_integer(text, value);
 }

@@ -11,6 +11,7 @@ namespace octet {
 /// Strict readers of the whole text; false where it is anything else. Integers are decimal without sign `+`, leading
 /// zeros, exponent, fraction or separators. Numbers are finite decimal floating-point. Booleans are true or false.
 bool parse(std::string_view text, bool& value);
+bool parse(std::string_view text, std::int32_t& value);
 bool parse(std::string_view text, std::int64_t& value);
 bool parse(std::string_view text, std::uint64_t& value);
 bool parse(std::string_view text, double& value);

@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 
+#include <limits>
+
 namespace octet {
 
 std::string Place::origin() const {
@@ -69,7 +71,7 @@ class ScalarValue : public Value {
     if constexpr (std::is_same_v<T, bool>) return "true or false";
     if constexpr (std::is_same_v<T, double>) return "a finite number such as 0.1 or 1e-4";
     if constexpr (std::is_unsigned_v<T>) return "a decimal integer from 0 to 2^64 - 1";
-    return "a decimal integer of at most 63 bits";
+    return fmt::format("a decimal integer of at most {} bits", std::numeric_limits<T>::digits);
   }
   T& field_;
 };
@@ -138,6 +140,9 @@ class StringListValue : public Value {
 
 std::unique_ptr<Value> make_value(bool& field) {
   return std::make_unique<ScalarValue<bool>>(field);
+}
+std::unique_ptr<Value> make_value(std::int32_t& field) {
+  return std::make_unique<ScalarValue<std::int32_t>>(field);
 }
 std::unique_ptr<Value> make_value(std::int64_t& field) {
   return std::make_unique<ScalarValue<std::int64_t>>(field);

@@ -65,6 +65,7 @@ class Value {
 };
 
 std::unique_ptr<Value> make_value(bool& field);
+std::unique_ptr<Value> make_value(std::int32_t& field);
 std::unique_ptr<Value> make_value(std::int64_t& field);
 std::unique_ptr<Value> make_value(std::uint64_t& field);
 std::unique_ptr<Value> make_value(double& field);

@@ -152,6 +152,15 @@ void read_argument(Option& option, const std::string& text) {
   option.read(node, place);
 }
 
+void read_words(Option& option, const std::vector<std::string>& texts) {
+  YAML::Node node(texts.front());
+  if (option.is_several()) {
+    node = YAML::Node(YAML::NodeType::Sequence);
+    for (const std::string& text : texts) node.push_back(text);
+  }
+  option.read(node, {"command line", 0, "--" + option.name()});
+}
+
 void read_former_argument(Option& option, const std::string& text) {
   const Place place = {"command line", 0, "--" + option.former_name()};
   refuse_what_is_no_text(text, place.key);

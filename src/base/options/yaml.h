@@ -25,7 +25,9 @@ void read_map(Schema& schema, const YAML::Node& map, const Place& place);
 
 /// One value as text from the command line: lists in YAML's flow style ([a, b]), all else as it stands.
 void read_argument(Option& option, const std::string& text);
-/// The same of an option that was given by its former name.
+/// The values of an option that only a command line has, as they stand: one, or of Option::several the whole list.
+void read_words(Option& option, const std::vector<std::string>& texts);
+/// The same as read_argument, of an option that was given by its former name.
 void read_former_argument(Option& option, const std::string& text);
 
 /// The options of a YAML file as text, with no schema that knows them: "section.key" to its value, a scalar as it

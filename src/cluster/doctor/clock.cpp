@@ -31,7 +31,7 @@ Finding from_chrony(const std::string& text) {
 
 }  // namespace
 
-Findings check_clock(const Examination& e) {
+Findings node_checks::check_clock(const Examination& e) {
   const ProgramResult chrony = e.machine.run("chronyc", {"chronyc", "-n", "tracking"}, 3);
   if (chrony.succeeded()) return {from_chrony(chrony.out)};
   const ProgramResult systemd =

@@ -7,7 +7,7 @@
 namespace octet {
 
 const std::vector<DoctorCheck>& doctor_checks() {
-#define OCTET_CHECK(function, ...) {function, {__VA_ARGS__}},
+#define OCTET_CHECK(function, ...) {node_checks::function, {__VA_ARGS__}},
   static const std::vector<DoctorCheck> checks = {OCTET_DOCTOR_CHECKS(OCTET_CHECK)};
 #undef OCTET_CHECK
   return checks;

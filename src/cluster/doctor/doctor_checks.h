@@ -8,8 +8,9 @@
 namespace octet {
 
 /// Every check of a node, once: CHECK(function, names...), with the names that its findings have (Finding::check). The
-/// list declares the functions, and examine() runs what is in it, in this order. docs/doctor.md says of each name what
-/// is looked at.
+/// list declares the functions, and examine() runs what is in it, in this order. A check that is defined as the others
+/// are, `Findings node_checks::check_x(...)`, and is not in the list does not compile. docs/doctor.md says of each name
+/// what is looked at.
 #define OCTET_DOCTOR_CHECKS(CHECK)                                                                                    \
   CHECK(check_gpus, "gpu.count", "gpu.memory", "gpu.mig", "gpu.ecc", "gpu.remapped_rows", "gpu.clocks", "gpu.fabric") \
   CHECK(check_xids, "gpu.xid")                                                                                        \
@@ -28,9 +29,11 @@ namespace octet {
   CHECK(check_launch, "launch.mpi")                                                                                   \
   CHECK(check_storage, "storage.space", "storage.locks")
 
+namespace node_checks {
 #define OCTET_DECLARE_CHECK(function, ...) Findings function(const Examination& e);
 OCTET_DOCTOR_CHECKS(OCTET_DECLARE_CHECK)
 #undef OCTET_DECLARE_CHECK
+}  // namespace node_checks
 
 struct DoctorCheck {
   Findings (*look)(const Examination&);

@@ -77,7 +77,7 @@ Finding check_bridges(const Examination& e, const std::vector<std::string>& pres
 
 /// Whether the interfaces of nics.frontend are there and up; where the profile names none, whether a bridge is up, over
 /// which MPI could look for other nodes.
-Findings check_frontend(const Examination& e) {
+Findings node_checks::check_frontend(const Examination& e) {
   if (e.profile == nullptr || (!is_used(e) && !is_left_to_mpi(e))) return {};
   const std::vector<std::string> present = interfaces_of(e.machine);
   if (present.empty()) return {missing(check, false, "no interface in /sys/class/net", "", "")};

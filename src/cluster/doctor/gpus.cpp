@@ -199,7 +199,7 @@ void check_memory(const Examination& e, Findings& out) {
 
 }  // namespace
 
-Findings check_gpus(const Examination& e) {
+Findings node_checks::check_gpus(const Examination& e) {
   const ProgramResult result = ask(e.machine, "nvidia-smi-gpus", "--query-gpu=index,name");
   const Rows gpus = csv_rows(result.out, 2);
   if (!result.succeeded() || gpus.empty()) {

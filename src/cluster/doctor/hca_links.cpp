@@ -51,7 +51,7 @@ std::vector<IbstatPort> parse_ibstat(std::string_view text) {
   return out;
 }
 
-Findings check_hca_links(const Examination& e) {
+Findings node_checks::check_hca_links(const Examination& e) {
   const ProgramResult result = e.machine.run("ibstat", {"ibstat"});
   if (!result.succeeded()) return {missing("hca.link", false, result.failure("ibstat"), "", "")};
   const std::vector<IbstatPort> ports = used(e, parse_ibstat(result.out));

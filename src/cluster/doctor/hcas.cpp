@@ -151,7 +151,7 @@ Finding check_errors(const Hcas& before, const Hcas& after) {
 }  // namespace
 
 /// Error counters are read twice, a second apart.
-Findings check_hcas(const Examination& e) {
+Findings node_checks::check_hcas(const Examination& e) {
   const Hcas all = read_hcas(e.machine);
   if (all.empty()) {
     return {missing(

@@ -59,7 +59,7 @@ Finding check_huge_pages(const Examination& e) {
 
 }  // namespace
 
-Findings check_host(const Examination& e) {
+Findings node_checks::check_host(const Examination& e) {
   return {check_memory(e), check_cores(e), check_huge_pages(e)};
 }
 

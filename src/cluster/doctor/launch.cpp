@@ -28,7 +28,7 @@ bool offers(const std::vector<std::string>& plugins, const std::string& wanted) 
 }  // namespace
 
 /// How srun starts MPI programs.
-Findings check_launch(const Examination& e) {
+Findings node_checks::check_launch(const Examination& e) {
   const char* check = "launch.mpi";
   const ProgramResult list = e.machine.run("srun-mpi-list", {"srun", "--mpi=list"}, 5);
   if (!list.succeeded()) {

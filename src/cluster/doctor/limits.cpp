@@ -93,7 +93,7 @@ Finding check_shared_memory(const Examination& e) {
 
 }  // namespace
 
-Findings check_limits(const Examination& e) {
+Findings node_checks::check_limits(const Examination& e) {
   return {check_locked_memory(e), check_stack(e), check_open_files(e), check_shared_memory(e)};
 }
 

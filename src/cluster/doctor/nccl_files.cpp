@@ -9,7 +9,7 @@
 namespace octet {
 
 /// No finding where no variable names a file.
-Findings check_nccl_files(const Examination& e) {
+Findings node_checks::check_nccl_files(const Examination& e) {
   if (e.profile != nullptr && !e.expects_gpus()) return {};  // NCCL is not used
   Environment environment = effective_environment(e.machine);
   bool in_container = false;

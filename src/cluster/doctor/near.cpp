@@ -97,7 +97,7 @@ Finding compare_cards(const NumaPlaces& places) {
 }  // namespace
 
 /// Whether this process has CPUs, and the node cards, on every NUMA node that has GPUs.
-Findings check_near(const Examination& e) {
+Findings node_checks::check_near(const Examination& e) {
   NumaPlaces places;
   count_gpus(e.machine, places);
   const char* why = places.empty() ? "no NVIDIA GPU on the bus" : places.contains(-1) ? of_gpu : nullptr;

@@ -40,7 +40,7 @@ int links_of(const std::string& name) {
 
 }  // namespace
 
-Findings check_nvlinks(const Examination& e) {
+Findings node_checks::check_nvlinks(const Examination& e) {
   const bool several = e.expects_gpus() && e.profile->gpus.per_node > 1;
   const ProgramResult result = e.machine.run("nvidia-smi-nvlink", {"nvidia-smi", "nvlink", "--status"});
   const std::vector<Gpu> gpus = result.succeeded() ? parse(result.out) : std::vector<Gpu>();

@@ -94,7 +94,7 @@ Finding check_gpu_direct(const Examination& e) {
 }  // namespace
 
 /// Whether GPU and card exchange data without a detour (docs.nvidia.com, NCCL, GPU troubleshooting).
-Findings check_pci(const Examination& e) {
+Findings node_checks::check_pci(const Examination& e) {
   return {check_acs(e), check_gpu_direct(e)};
 }
 

@@ -67,7 +67,7 @@ void examine_port(const Machine& machine, const Port& port, std::vector<std::str
 
 /// What the cards of RoCE have sent again or dropped since they were reset, against the packets that they received, or
 /// else the time since the node was booted.
-Findings check_retransmissions(const Examination& e) {
+Findings node_checks::check_retransmissions(const Examination& e) {
   std::vector<std::string> found;
   std::size_t cards = 0;
   for (const Hca& card : used_hcas(e, read_hcas(e.machine))) {

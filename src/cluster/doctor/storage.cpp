@@ -51,7 +51,7 @@ Finding check_locks(const Examination& e, const std::string& folder) {
 
 }  // namespace
 
-Findings check_storage(const Examination& e) {
+Findings node_checks::check_storage(const Examination& e) {
   const FreeSpace space = free_space(e.machine, "df", e.run_dir);
   if (!space.asked) return {missing("storage.space", false, space.reason, "", "")};
   if (!space.known) {

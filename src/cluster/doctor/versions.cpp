@@ -20,7 +20,7 @@ void soften(Finding& finding) {
 
 }  // namespace
 
-Findings check_versions(const Examination& e) {
+Findings node_checks::check_versions(const Examination& e) {
   const auto list = read_known_versions();
   const ProgramResult smi = e.machine.run("nvidia-smi-compute", {"nvidia-smi", "-q", "-d", "COMPUTE"});
   Findings out;

@@ -26,7 +26,7 @@ std::pair<std::string, int> parse_xid(const std::string& line) {
 }  // namespace
 
 /// Actions are as NVIDIA's Xid catalog has them (docs.nvidia.com/deploy/xid-errors).
-Findings check_xids(const Examination& e) {
+Findings node_checks::check_xids(const Examination& e) {
   const ProgramResult log = e.machine.run("dmesg", {"dmesg"});
   if (!log.succeeded()) {
     return {{"gpu.xid", FindingState::absent, log.failure("dmesg"), "",

@@ -35,10 +35,6 @@ std::vector<std::int64_t> summed(const std::vector<std::uint32_t>& counts, Commu
 
 }  // namespace
 
-Trainer::Trainer(const RunConfig& config, Mesh& mesh, Communicator& hosts, Stream& stream, GemmTrace* gemms)
-    : Trainer(config, std::make_unique<Sampler>(config.data.train, sampler_config(config)), mesh, hosts, stream,
-              gemms) {}
-
 Trainer::Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, Mesh& mesh, Communicator& hosts,
                  Stream& stream, GemmTrace* gemms)
     : Trainer(config, std::move(sampler), nullptr, mesh, hosts, stream, gemms) {}

@@ -44,9 +44,8 @@ struct StepResult {
 /// own, which does not change with the caller's.
 class Trainer {
  public:
-  /// Collective. Makes the initial weights from run.seed. `hosts`: the hosts of all ranks (src/comm/host_exchange.h).
-  Trainer(const RunConfig& config, Mesh& mesh, Communicator& hosts, Stream& stream, GemmTrace* gemms);
-  /// The same with a sampler that is made already (src/train/start/open_data.h).
+  /// Collective. Makes the initial weights from run.seed. `sampler`: of the configuration's data
+  /// (src/train/start/open_data.h); `hosts`: the hosts of all ranks (src/comm/host_exchange.h).
   Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, Mesh& mesh, Communicator& hosts, Stream& stream,
           GemmTrace* gemms);
   /// Trains with other batches than those of the configuration's data.
