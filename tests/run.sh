@@ -92,6 +92,7 @@ compile() {
     # With ptxas' report, which the check of kernel resources reads.
     ! emulates || targets+=(octet-test-emulated{,-ranks,-programs})
     ! emulates || ! checks_accesses || targets+=(octet-test-emulated-checked)
+    ! emulates || ! orders_streams || targets+=(octet-test-emulated-ranks-checked)
     targets+=(octet octet-train octet-evaluate octet-commbench octet-bench-gpu) && options=(-DOCTET_CPU_ARCH=auto -DCMAKE_CUDA_FLAGS=-Xptxas=-v)
     # Code for other GPUs than Hopper takes a third of a kernel's time: in --long for all, else in a step of its own.
     if ((long)); then options+=(-UOCTET_CUDA_ARCHITECTURES); else options+=(-DOCTET_CUDA_ARCHITECTURES=90a-real); fi
@@ -176,6 +177,11 @@ run_room() {
 ((list)) || { jobs/install-packages.sh --tests && rm -rf "$logs" && mkdir -p "$logs"; }
 
 lately=(tests/support/changed.py --hours 4)  # of which several commits may have come at once
+# What gives work to streams has changed.
+orders_streams() {
+  ((long)) || "${lately[@]}" code |
+    grep -E '^(kernels|src/(base|comm|device|model|ops|optim|parallel|tensor|train)|tests/(cuda|emulated|gpu|nccl))/' >/dev/null
+}
 # Each access of the kernels is checked where one of them or the emulation has changed: it takes several times as long.
 checks_accesses() { ((long)) || "${lately[@]}" code | grep -E '^(kernels/cuda|tests/emulated)/' >/dev/null; }
 # The build of --long has code for them.
@@ -294,9 +300,8 @@ if has_nvcc; then
   for room in $(cuda_rooms); do run_room "$room" cuda 600; done
   if emulates; then
     # All tests where something has changed that they are of; else whole steps, and what the emulation refuses.
-    mapfile -t of_gpu < <("${lately[@]}" code | grep -E '^(kernels|src/(base|comm|device|model|ops|optim|parallel|tensor|train)|tests/(cuda|emulated|gpu|nccl))/')
     filter='EmulatedRules.*:*/GpuStep.*'
-    ((!${#of_gpu[@]})) || filter='*-*TrainsToItsOwnBits*:*UpdateBeside*float8_rowwise*:*UpdateBeside*delayed*:*UpdateBeside*fp32_t*' # 4 minutes of 6
+    ! orders_streams || filter='*-*TrainsToItsOwnBits*:*UpdateBeside*float8_rowwise*:*UpdateBeside*delayed*:*UpdateBeside*fp32_t*' # 4 minutes of 6
     ((!long)) || filter='*'
     program_beside 'cuda: octet-test-emulated' cuda 1200 env OMP_NUM_THREADS=1 GTEST_FILTER="$filter" "$bins/cuda/bin/octet-test-emulated"
     if checks_accesses; then
@@ -307,10 +312,10 @@ if has_nvcc; then
       program 'cuda: octet-test-emulated-checked' cuda 1200 env OMP_NUM_THREADS=1 GTEST_FILTER="$filter" "$bins/cuda/bin/octet-test-emulated-checked"
     fi
     collect 'cuda: octet-test-emulated'
-    ((long || ${#of_gpu[@]})) && filter='*OnTheGpu*:Gpu*' || filter='*.OnTheGpu*/*fsdp_2'
+    ranks=octet-test-emulated-ranks filter='*.OnTheGpu*/*fsdp_2'
+    ! orders_streams || ranks+=-checked filter='*OnTheGpu*:Gpu*'
     for n in 2 4; do
-      program "cuda: octet-test-emulated-ranks, $n ranks" cuda 600 env OMP_NUM_THREADS=1 GTEST_FILTER="$filter" \
-        mpiexec -n "$n" "$bins/cuda/bin/octet-test-emulated-ranks"
+      program "cuda: $ranks, $n ranks" cuda 900 env OMP_NUM_THREADS=1 GTEST_FILTER="$filter" mpiexec -n "$n" "$bins/cuda/bin/$ranks"
     done
     program 'cuda: octet-test-emulated-programs' cuda 600 env OMP_NUM_THREADS=1 "$bins/cuda/bin/octet-test-emulated-programs"
   fi
