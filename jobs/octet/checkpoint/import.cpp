@@ -146,7 +146,7 @@ int run_import(const std::vector<std::string>& arguments) {
   {
     Progress progress("importing", bytes);
     out = checkpoint::import_hugging_face(
-        in, paths[1], state, writers, [&](std::int64_t bytes) { progress.advance(bytes); }, beside);
+        in, paths[1], state, writers, [&](std::int64_t read) { progress.advance(read); }, beside);
   }
   shape.keep();
   folders_of_model_file.keep();
