@@ -92,7 +92,7 @@ compile() {
     # With ptxas' report, which the check of kernel resources reads.
     ! emulates || targets+=(octet-test-emulated{,-ranks,-programs})
     ! emulates || ! checks_accesses || targets+=(octet-test-emulated-checked)
-    ! emulates || ! orders_streams || targets+=(octet-test-emulated-ranks-checked)
+    ! emulates || ! orders_streams || targets+=(octet-test-emulated-ranks-checked octet-train-emulated-checked)
     targets+=(octet octet-train octet-evaluate octet-commbench octet-bench-gpu) && options=(-DOCTET_CPU_ARCH=auto -DCMAKE_CUDA_FLAGS=-Xptxas=-v)
     # Code for other GPUs than Hopper takes a third of a kernel's time: in --long for all, else in a step of its own.
     if ((long)); then options+=(-UOCTET_CUDA_ARCHITECTURES); else options+=(-DOCTET_CUDA_ARCHITECTURES=90a-real); fi
@@ -317,6 +317,7 @@ if has_nvcc; then
     for n in 2 4; do
       program "cuda: $ranks, $n ranks" cuda 900 env OMP_NUM_THREADS=1 GTEST_FILTER="$filter" mpiexec -n "$n" "$bins/cuda/bin/$ranks"
     done
+    ! orders_streams || check 'races of streams' 900 tests/checks/stream_races.py "$bins/cuda" --runs $((long ? 100 : 12))
     program 'cuda: octet-test-emulated-programs' cuda 600 env OMP_NUM_THREADS=1 "$bins/cuda/bin/octet-test-emulated-programs"
   fi
   ! selected 'bundle' >/dev/null || build cuda

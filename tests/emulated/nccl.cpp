@@ -139,10 +139,10 @@ struct Call {
 };
 thread_local std::vector<Call> grouped;
 
-void give(cudaStream_t stream, const char* name, std::vector<Begin> calls) {
+void give(cudaStream_t stream, std::string name, std::vector<Begin> calls) {
   emulated::Device& device = emulated::Device::get();
   const emulated::Lock lock(device.mutex);
-  device.give(stream, name, [calls = std::move(calls)] { carry_out(calls); });
+  device.give(stream, std::move(name), [calls = std::move(calls)] { carry_out(calls); });
 }
 
 ncclResult_t add(cudaStream_t stream, const char* name, Begin begin) {
@@ -160,14 +160,15 @@ ncclResult_t end_group() {
   auto calls = std::exchange(grouped, {});
   while (!calls.empty()) {
     const cudaStream_t stream = calls.front().stream;
-    const char* name = calls.front().name;
+    std::string names;
     std::vector<Begin> of_stream;
     std::erase_if(calls, [&](Call& call) {
       if (call.stream != stream) return false;
+      if (names.find(call.name) == std::string::npos) names += (names.empty() ? "" : " and ") + std::string(call.name);
       of_stream.push_back(std::move(call.begin));
       return true;
     });
-    give(stream, name, std::move(of_stream));
+    give(stream, std::move(names), std::move(of_stream));
   }
   return ncclSuccess;
 }
