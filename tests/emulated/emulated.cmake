@@ -59,7 +59,8 @@ octet_emulated_kernels(octet-emulated-kernels-checked "${checked_hosts}" -fsanit
 
 # A program of tests on the emulated device: the objects of one for GPUs, with the device in place of CUDA.
 file(GLOB device CONFIGURE_DEPENDS ${emulated}/*.cpp ${emulated}/checks/*.cpp)
-list(REMOVE_ITEM device ${emulated}/nccl.cpp)
+set(nccl ${emulated}/nccl.cpp ${emulated}/nccl_calls.cpp)
+list(REMOVE_ITEM device ${nccl} ${emulated}/nccl_races_test.cpp)
 add_library(octet-emulated-begin OBJECT ${emulated}/marks/first_variable.cpp)
 add_library(octet-emulated-end OBJECT ${emulated}/marks/last_variable.cpp)
 foreach(mark begin end)
@@ -81,14 +82,15 @@ set_target_properties(octet-test-emulated-checked PROPERTIES EXCLUDE_FROM_ALL ON
 foreach(program octet-test-emulated octet-test-emulated-checked)
   target_link_libraries(${program} PRIVATE GTest::gtest_main)
 endforeach()
-octet_emulated_test(octet-test-emulated-ranks octet-test-nccl octet-emulated-kernels ${emulated}/nccl.cpp)
-octet_emulated_test(octet-test-emulated-ranks-checked octet-test-nccl octet-emulated-kernels-checked ${emulated}/nccl.cpp)
+octet_emulated_test(octet-test-emulated-ranks octet-test-nccl octet-emulated-kernels ${nccl})
+octet_emulated_test(octet-test-emulated-ranks-checked octet-test-nccl octet-emulated-kernels-checked ${nccl}
+  ${emulated}/nccl_races_test.cpp)
 set_target_properties(octet-test-emulated-ranks-checked PROPERTIES EXCLUDE_FROM_ALL ON)
 
 # The programs on it, with their own names in a folder of their own, for scripts that take one (jobs/gpu, $OCTET_BIN).
 add_custom_target(octet-emulated-programs)
 function(octet_emulated_program target name kernels folder)
-  octet_emulated_test(${target} ${name} ${kernels} ${emulated}/nccl.cpp)
+  octet_emulated_test(${target} ${name} ${kernels} ${nccl})
   get_target_property(libraries ${name} LINK_LIBRARIES)
   target_link_libraries(${target} PRIVATE ${libraries})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${folder}/bin)

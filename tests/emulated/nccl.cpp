@@ -9,12 +9,15 @@
 #include <utility>
 
 #include "src/comm/nccl/nccl_api.h"
-#include "tests/emulated/checks/stream_races.h"
 #include "tests/emulated/checks/watched.h"
+#include "tests/emulated/nccl_calls.h"
 #include "tests/emulated/streams.h"
 
 namespace octet {
 namespace {
+
+using emulated::Begin, emulated::Begun, emulated::begin_telling, emulated::carry_out, emulated::tell_all,
+    emulated::world_rank;
 
 /// Before MPI starts: the programs of tests ask for no level of threads (tests/support/mpi_main.cpp).
 const int threads_asked = setenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL", "MPI_THREAD_MULTIPLE", 1);
@@ -31,12 +34,6 @@ struct Meeting {
 
 MPI_Comm mpi_of(ncclComm_t comm) {
   return reinterpret_cast<Comm*>(comm)->mpi;
-}
-
-int world_rank() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
 }
 
 /// World's rank of each of the group's.
@@ -82,53 +79,10 @@ ncclResult_t init(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclCo
   MPI_Group_free(&world);
   emulated::Device& device = emulated::Device::get();
   const emulated::Lock lock(device.mutex);
-  device.has_peers = true;
+  if (const bool is_first = !std::exchange(device.has_peers, true); is_first && emulated::accesses_are_checked)
+    device.on_fault = [] { MPI_Abort(MPI_COMM_WORLD, 70); };
   *comm = reinterpret_cast<ncclComm_t>(made);
   return ncclSuccess;
-}
-
-/// A call that MPI has begun. `sent`: what is sent is copied when it begins, since MPI takes no overlapping buffers.
-struct Begun {
-  std::vector<char> sent;
-  std::vector<MPI_Request> requests;
-  emulated::Clock::Told tells, heard;  ///< with the message: what is before it on the ranks (checks/moments.h)
-  std::function<void()> end;
-
-  MPI_Request* request() { return &requests.emplace_back(MPI_REQUEST_NULL); }
-};
-using Begin = std::function<void(Begun&)>;
-
-/// Begins all and waits for all, asking now and then: MPICH's own waiting would take a processor from each stream.
-void carry_out(const std::vector<Begin>& calls) {
-  std::vector<Begun> begun(calls.size());
-  for (std::size_t i = 0; i < calls.size(); ++i) calls[i](begun[i]);
-  for (Begun& b : begun) {
-    for (MPI_Request& request : b.requests) {
-      for (int done = 0; MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done == 0;) usleep(50);
-    }
-    for (auto from = b.heard.begin(); from != b.heard.end();) {
-      const auto next = from + static_cast<std::ptrdiff_t>(b.tells.size());
-      emulated::Doing::now().clock.hear({from, next}, world_rank());
-      from = next;
-    }
-    if (b.end != nullptr) b.end();
-  }
-}
-
-/// What is told, and as much room for what each of so many ranks tells. False where nobody asks.
-bool begin_telling(Begun& b, int ranks) {
-  if (!emulated::accesses_are_checked) return false;
-  int processes = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &processes);
-  b.tells = emulated::Doing::now().clock.told(world_rank(), processes);
-  b.heard.resize(b.tells.size() * static_cast<std::size_t>(ranks));
-  return true;
-}
-/// Behind the call is what was before it on any rank.
-void tell_all(Begun& b, ncclComm_t comm) {
-  if (!begin_telling(b, reinterpret_cast<Comm*>(comm)->size)) return;
-  const auto count = static_cast<int>(b.tells.size());
-  MPI_Iallgather(b.tells.data(), count, MPI_UINT64_T, b.heard.data(), count, MPI_UINT64_T, mpi_of(comm), b.request());
 }
 
 thread_local int depth = 0;
@@ -173,19 +127,14 @@ ncclResult_t end_group() {
   return ncclSuccess;
 }
 
-void copy_sent(Begun& b, const void* data, std::size_t bytes) {
-  emulated::piece_reads(data, bytes);
-  b.sent.assign(static_cast<const char*>(data), static_cast<const char*>(data) + bytes);
-}
-
 ncclResult_t all_gather(const void* send, void* recv, std::size_t n, ncclDataType_t type, ncclComm_t comm,
                         cudaStream_t stream) {
   if (type != ncclUint8) return ncclInvalidArgument;
   return add(stream, "ncclAllGather", [=](Begun& b) {
-    copy_sent(b, send, n);
+    b.copy_sent(send, n);
     const int count = static_cast<int>(n);
-    emulated::piece_writes(recv, n * static_cast<std::size_t>(reinterpret_cast<Comm*>(comm)->size));
-    tell_all(b, comm);
+    b.writes(recv, n * static_cast<std::size_t>(reinterpret_cast<Comm*>(comm)->size));
+    tell_all(b, mpi_of(comm), reinterpret_cast<Comm*>(comm)->size);
     MPI_Iallgather(b.sent.data(), count, MPI_BYTE, recv, count, MPI_BYTE, mpi_of(comm), b.request());
   });
 }
@@ -194,9 +143,9 @@ ncclResult_t reduce_scatter(const void* send, void* recv, std::size_t n, ncclDat
                             ncclComm_t comm, cudaStream_t stream) {
   if (type != ncclFloat32 || op != ncclSum) return ncclInvalidArgument;
   return add(stream, "ncclReduceScatter", [=](Begun& b) {
-    copy_sent(b, send, n * 4 * static_cast<std::size_t>(reinterpret_cast<Comm*>(comm)->size));
-    emulated::piece_writes(recv, n * 4);
-    tell_all(b, comm);
+    b.copy_sent(send, n * 4 * static_cast<std::size_t>(reinterpret_cast<Comm*>(comm)->size));
+    b.writes(recv, n * 4);
+    tell_all(b, mpi_of(comm), reinterpret_cast<Comm*>(comm)->size);
     MPI_Ireduce_scatter_block(b.sent.data(), recv, static_cast<int>(n), MPI_FLOAT, MPI_SUM, mpi_of(comm), b.request());
   });
 }
@@ -205,9 +154,9 @@ ncclResult_t all_reduce(const void* send, void* recv, std::size_t n, ncclDataTyp
                         ncclComm_t comm, cudaStream_t stream) {
   if (type != ncclFloat32 && type != ncclInt32) return ncclInvalidArgument;
   return add(stream, "ncclAllReduce", [=](Begun& b) {
-    copy_sent(b, send, n * 4);
-    emulated::piece_writes(recv, n * 4);
-    tell_all(b, comm);
+    b.copy_sent(send, n * 4);
+    b.writes(recv, n * 4);
+    tell_all(b, mpi_of(comm), reinterpret_cast<Comm*>(comm)->size);
     MPI_Iallreduce(b.sent.data(), recv, static_cast<int>(n), type == ncclFloat32 ? MPI_FLOAT : MPI_INT,
                    op == ncclSum ? MPI_SUM : MPI_MAX, mpi_of(comm), b.request());
   });
@@ -218,8 +167,8 @@ ncclResult_t broadcast(const void* send, void* recv, std::size_t n, ncclDataType
   if (type != ncclUint8) return ncclInvalidArgument;
   return add(stream, "ncclBroadcast", [=](Begun& b) {
     const bool is_root = reinterpret_cast<Comm*>(comm)->rank == root;
-    if (is_root) emulated::piece_reads(send, n);
-    if (!is_root || send != recv) emulated::piece_writes(recv, n);
+    if (is_root) b.reads(send, n);
+    if (!is_root || send != recv) b.writes(recv, n);
     if (begin_telling(b, 1)) {
       if (is_root) b.heard = b.tells;
       MPI_Ibcast(b.heard.data(), static_cast<int>(b.heard.size()), MPI_UINT64_T, root, mpi_of(comm), b.request());
@@ -233,9 +182,9 @@ ncclResult_t send(const void* data, std::size_t n, ncclDataType_t type, int peer
                   cudaStream_t stream) {
   if (type != ncclUint8) return ncclInvalidArgument;
   return add(stream, "ncclSend", [=](Begun& b) {
-    emulated::piece_reads(data, n);
+    b.reads(data, n);
     MPI_Isend(data, static_cast<int>(n), MPI_BYTE, peer, 0, mpi_of(comm), b.request());
-    if (!begin_telling(b, 0)) return;
+    if (!begin_telling(b, 0, b.is_alone)) return;
     MPI_Isend(b.tells.data(), static_cast<int>(b.tells.size()), MPI_UINT64_T, peer, 1, mpi_of(comm), b.request());
   });
 }
@@ -246,7 +195,7 @@ ncclResult_t receive(void* data, std::size_t n, ncclDataType_t type, int peer, n
   return add(stream, "ncclRecv", [=](Begun& b) {
     MPI_Irecv(data, static_cast<int>(n), MPI_BYTE, peer, 0, mpi_of(comm), b.request());
     if (!begin_telling(b, 1)) return;
-    b.end = [=] { emulated::piece_writes(data, n); };
+    b.writes_when_heard(data, n);
     MPI_Irecv(b.heard.data(), static_cast<int>(b.heard.size()), MPI_UINT64_T, peer, 1, mpi_of(comm), b.request());
   });
 }

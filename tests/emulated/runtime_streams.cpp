@@ -73,20 +73,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return call([&](Device& device, Lock&) {
-    const auto point = std::make_shared<Point>();
-    point->stream = device.stream(stream);
-    point->capture = point->stream->capture;
-    of(event)->point = point;
-    if (point->capture == nullptr) {
-      device.give(stream, "cudaEventRecord", [&device, point] {
-        const Lock lock(device.mutex);
-        point->reached = std::chrono::steady_clock::now();
-        point->is_reached = true;
-        point->clock = Doing::now().clock;
-      });
-    }
-    point->position = point->stream->given;
-    if (point->capture != nullptr) point->clock = point->capture->clock(point->stream->lane);
+    of(event)->point = device.record(stream);
     return cudaSuccess;
   });
 }
@@ -157,7 +144,6 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
   Device& device = Device::get();
   const Lock lock(device.mutex);
-  device.end(reinterpret_cast<GraphWork*>(executable));
-  return cudaSuccess;
+  return device.end(reinterpret_cast<GraphWork*>(executable));
 }
 }

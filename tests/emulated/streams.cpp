@@ -17,31 +17,28 @@ Device& Device::get() {
 
 void GraphWork::add(std::size_t lane, std::string what, Work piece) {
   work.push_back(std::move(piece));
-  clock(lane).raise(lane, work.size());
   moments.push_back({std::move(what), lane, work.size(), clock(lane)});
+  clock(lane).raise(lane, work.size());
 }
 
-/// What messages tell one piece, all pieces behind it in the order of the capture have heard.
 void GraphWork::run(const std::vector<Lane>& launched) const {
-  Clock& before = Doing::now().clock;
-  for (const Lane& lane : launched) before.raise(lane.own, lane.before);
-  Clock all = before;
+  Clock& launch = Doing::now().clock;
+  std::vector<Clock> ends;  // of each piece: what is before the next of its lane
   for (std::size_t i = 0; i < work.size(); ++i) {
     const Moment& captured = moments[i];
-    Moment now{captured.what, 0, 0, before};
+    Moment now{captured.what, 0, 0, launch};
     for (const Lane& lane : launched) {
-      const std::uint64_t pieces = captured.clock.of(lane.captured);
-      if (pieces > 0) now.clock.raise(lane.own, lane.before + pieces);
+      if (const std::uint64_t last = captured.clock.of(lane.captured); last > 0) now.clock.join(ends[last - 1]);
       if (lane.captured != captured.lane) continue;
       now.lane = lane.own;
       now.position = lane.before + captured.position;
     }
+    now.clock.raise(now.lane, now.position);
     const Doing doing(std::move(now));
     work[i]();
-    all.join(Doing::now().clock);
-    before.hear_of_others(all);
+    ends.push_back(Doing::now().clock);
   }
-  before.join(all);
+  for (const Clock& end : ends) launch.join(end);
 }
 
 Clock& GraphWork::clock(std::size_t lane) {
@@ -52,7 +49,7 @@ Clock& GraphWork::clock(std::size_t lane) {
 std::shared_ptr<Stream> Device::started() {
   auto made = std::make_shared<Stream>();
   made->order = order;
-  made->lane = lanes_.begin();
+  made->lane = lanes_.begin(host_);
   made->given = made->done = made->wanted = lanes_.last(made->lane);
   draw(*made);
   // Detached: one that waits for a process that is gone must not keep this one.
@@ -73,8 +70,7 @@ cudaStream_t Device::make_stream() {
 
 void Device::destroy(Lock& lock, cudaStream_t handle) {
   const auto s = stream(handle);
-  run_until(lock, s, s->given);
-  host_.join(s->clock);
+  run_until(lock, s, s->given);  // which no program may count on: the host knows nothing more
   lanes_.last(s->lane) = s->given;
   lanes_.end(s->lane);
   s->ends = true;
@@ -159,6 +155,7 @@ void Device::do_next(Lock& lock, Stream& s) {
     if (!fault.empty()) {
       broken = cudaErrorLaunchFailure;
       std::cerr << "emulated device: " << fault << '\n';
+      if (on_fault != nullptr) on_fault();
     }
   }
   ++s.done;
@@ -230,25 +227,48 @@ GraphWork* Device::instantiate(const GraphWork& graph) {
   for (const Moment& moment : graph.moments) {
     const bool is_new = std::none_of(executable->lanes.begin(), executable->lanes.end(),
                                      [&](const auto& lane) { return lane.captured == moment.lane; });
-    if (is_new) executable->lanes.push_back({moment.lane, lanes_.begin()});
+    if (is_new) executable->lanes.push_back({moment.lane, lanes_.begin(host_)});
   }
   return executable;
 }
 
+std::shared_ptr<Point> Device::record(cudaStream_t handle) {
+  const auto point = std::make_shared<Point>();
+  point->stream = stream(handle);
+  point->capture = point->stream->capture;
+  if (point->capture != nullptr) {
+    point->clock = point->capture->clock(point->stream->lane);
+  } else {
+    give(handle, "cudaEventRecord", [this, point] {
+      const Lock lock(mutex);
+      point->reached = std::chrono::steady_clock::now();
+      point->is_reached = true;
+      point->clock = Doing::now().clock;
+    });
+  }
+  point->position = point->stream->given;
+  return point;
+}
+
 /// Each launch is behind the one before, as CUDA has it.
 void Device::launch(GraphWork& executable, cudaStream_t handle) {
+  if (executable.last_launch != nullptr) wait(handle, executable.last_launch);
   auto lanes = executable.lanes;
   for (GraphWork::Lane& lane : lanes) lane.before = lanes_.last(lane.own);
   for (const GraphWork::Lane& lane : lanes) lanes_.last(lane.own) += executable.work.size();
   give(handle, "cudaGraphLaunch", [&executable, lanes = std::move(lanes)] { executable.run(lanes); });
+  executable.last_launch = record(handle);
 }
 
-void Device::end(GraphWork* executable) {
-  for (const GraphWork::Lane& lane : executable->lanes) {
-    host_.raise(lane.own, lanes_.last(lane.own));
-    lanes_.end(lane.own);
+cudaError_t Device::end(GraphWork* executable) {
+  const bool is_done = executable->last_launch == nullptr || executable->last_launch->is_reached;
+  if (!is_done && broken == cudaSuccess) {
+    std::cerr << "emulated device: a graph is destroyed before its last launch is done\n";
+    return broken = cudaErrorLaunchFailure;
   }
-  delete executable;
+  for (const GraphWork::Lane& lane : executable->lanes) lanes_.end(lane.own);
+  if (is_done) delete executable;
+  return cudaSuccess;
 }
 
 }  // namespace octet::emulated

@@ -39,6 +39,8 @@ struct Piece {
   Clock host;        ///< what the host had waited for
 };
 
+struct Point;
+
 /// A graph, or what can be launched of one.
 struct GraphWork {
   /// For a stream that was captured, by its lane: the graph's own lane, and how much of it is before a launch.
@@ -48,9 +50,10 @@ struct GraphWork {
   };
 
   std::vector<Work> work;
-  std::vector<Moment> moments;   ///< of each, of the captured lanes
+  std::vector<Moment> moments;   ///< of each, of the captured lanes; its clock without itself
   std::vector<Clock> of_stream;  ///< by those lanes, while it is captured
   std::vector<Lane> lanes;       ///< of what is launched
+  std::shared_ptr<Point> last_launch;
 
   void add(std::size_t lane, std::string what, Work piece);
   /// All of it, as a piece of a stream's work.
@@ -103,6 +106,7 @@ class Device {
   std::mutex mutex;
   Order order = Order::mixed;  ///< of streams that are made from now on
   cudaError_t last_error = cudaSuccess;
+  void (*on_fault)() = nullptr;      ///< for peers that would wait for ever
   cudaError_t broken = cudaSuccess;  ///< a kernel's fault, which every later call returns
   /// Other processes wait for what streams do here: so they do it, too, where the host has called nothing for a while.
   bool has_peers = false;
@@ -122,6 +126,7 @@ class Device {
   /// The host knows that all of this is done.
   void host_knows(const Clock& done) { host_.join(done); }
 
+  std::shared_ptr<Point> record(cudaStream_t stream);
   cudaError_t wait(cudaStream_t stream, const std::shared_ptr<Point>& event);
   cudaError_t begin_capture(cudaStream_t stream);
   /// Whether this thread captures; then the captures are invalid, for it does what they forbid.
@@ -129,7 +134,7 @@ class Device {
   cudaError_t end_capture(cudaStream_t stream, GraphWork** graph);
   GraphWork* instantiate(const GraphWork& graph);
   void launch(GraphWork& executable, cudaStream_t stream);
-  void end(GraphWork* executable);
+  cudaError_t end(GraphWork* executable);
 
  private:
   std::shared_ptr<Stream> started();

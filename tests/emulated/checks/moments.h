@@ -23,6 +23,7 @@ class Clock {
 
   std::uint64_t of(std::size_t lane) const { return lane < pieces_.size() ? pieces_[lane] : 0; }
   void raise(std::size_t lane, std::uint64_t to) { raise(pieces_, lane, to); }
+  void lower(std::size_t lane, std::uint64_t to) { pieces_[lane] = to; }
   void join(const Clock& other) {
     join(pieces_, other.pieces_.begin(), other.pieces_.end());
     join(others_, other.others_.begin(), other.others_.end());
@@ -31,8 +32,6 @@ class Clock {
   /// As one process of so many tells it, and what it has been told.
   Told told(int process, int processes) const;
   void hear(const Told& told, int process);
-  /// What another knows of other processes.
-  void hear_of_others(const Clock& other) { join(others_, other.others_.begin(), other.others_.end()); }
 
  private:
   using Pieces = std::vector<std::uint64_t>;
@@ -70,20 +69,28 @@ struct Moment {
   Clock clock;
 
   bool is_before(const Moment& other) const { return other.clock.of(lane) >= position; }
+  /// Without itself.
+  Clock before() const {
+    Clock all = clock;
+    all.lower(lane, position - 1);
+    return all;
+  }
 };
 using SharedMoment = std::shared_ptr<Moment>;
 
-/// Numbers for lanes. One that has ended is used again, going on behind its last piece: whoever ended it has waited for
-/// all of them.
+/// Numbers for lanes. One that has ended is used again, going on behind its last piece, once the host has waited for
+/// that.
 class Lanes {
  public:
-  std::size_t begin() {
-    if (ended_.empty()) {
+  std::size_t begin(const Clock& host) {
+    const auto known = [&](std::size_t lane) { return host.of(lane) >= last_[lane]; };
+    const auto found = std::find_if(ended_.begin(), ended_.end(), known);
+    if (found == ended_.end()) {
       last_.push_back(0);
       return last_.size() - 1;
     }
-    const std::size_t lane = ended_.back();
-    ended_.pop_back();
+    const std::size_t lane = *found;
+    ended_.erase(found);
     return lane;
   }
   void end(std::size_t lane) { ended_.push_back(lane); }

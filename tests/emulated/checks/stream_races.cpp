@@ -94,6 +94,10 @@ void reach(History& history, const SharedMoment& me, std::uintptr_t begin, std::
 void reach(const void* p, std::size_t bytes, bool writes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(p);
   if (!accesses_are_checked || doing == nullptr || bytes == 0 || !Places::holds(begin)) return;
+  if (!Places::are_taken(begin, bytes)) {
+    throw Fault(fmt::format("{} {} {} bytes, {}", doing->what, writes ? "writes" : "reads", bytes,
+                            Places::get().where(begin, bytes)));
+  }
   History& history = History::get();
   const std::scoped_lock lock(history.mutex);
   reach(history, doing, begin, begin + bytes, writes);
