@@ -12,6 +12,7 @@
 #include "tests/emulated/checks/stream_races.h"
 #include "tests/emulated/checks/watched.h"
 #include "tests/emulated/streams.h"
+#include "tests/nccl/nccl_rules.h"
 
 namespace octet {
 namespace {
@@ -69,7 +70,17 @@ ncclResult_t get_unique_id(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
-ncclResult_t init(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t*) {
+/// What ncclGetLastError says.
+std::string last_error;
+
+ncclResult_t refuse(std::string why) {
+  last_error = std::move(why);
+  return ncclInvalidArgument;
+}
+
+ncclResult_t init(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
+  *comm = nullptr;
+  if (std::string why = test::why_refused(*config); !why.empty()) return refuse(std::move(why));
   Meeting at{};
   std::memcpy(&at, &id, sizeof at);
   const std::vector<int> all = members(at, ranks, rank);
@@ -272,7 +283,7 @@ const NcclApi& nccl_api() {
       .comm_abort = end,
       .comm_get_async_error = [](ncclComm_t, ncclResult_t* state) { return *state = ncclSuccess, ncclSuccess; },
       .get_error_string = [](ncclResult_t result) { return result == ncclSuccess ? "no error" : "an error"; },
-      .get_last_error = [](ncclComm_t) { return ""; },
+      .get_last_error = [](ncclComm_t) { return last_error.c_str(); },
       .group_start = [] { return ++depth, ncclSuccess; },
       .group_end = end_group,
       .all_gather = all_gather,

@@ -86,11 +86,21 @@ TEST_F(Nccl, SettingsAreThoseOfTheGroupsName) {
   EXPECT_EQ(of("tp").maxCTAs, 16);
   EXPECT_EQ(of("tp").CTAPolicy, NCCL_CTA_POLICY_EFFICIENCY);
   EXPECT_EQ(of("world").maxCTAs, NCCL_CONFIG_UNDEF_INT);
+  EXPECT_EQ(of("world").minCTAs, NCCL_CONFIG_UNDEF_INT);
   stand_in().version = NCCL_VERSION(2, 27, 5);
   const std::string message = message_of([&] { world->split(0, world->rank(), "dp_replicate"); });
   EXPECT_NE(message.find("nccl.dp_replicate_cta_policy = zero: needs NCCL 2.28, found version 22705"),
             std::string::npos)
       << message;
+}
+
+/// NCCL refuses a lower limit without an upper one.
+TEST_F(Nccl, ALowerLimitAloneHasTheUpperOneOfNccl) {
+  const auto world = make_on_stand_in(*stream_, {.tp = {.min_ctas = 8}});
+  EXPECT_EQ(message_of([&] { world->split(0, world->rank(), "tp"); }), "nothing was thrown");
+  const ncclConfig_t& config = stand_in().configs.at("tp");
+  EXPECT_EQ(config.minCTAs, 8);
+  EXPECT_EQ(config.maxCTAs, 64);
 }
 
 TEST_F(Nccl, MemoryIsTheDevicesUnlessBuffersAreRegistered) {

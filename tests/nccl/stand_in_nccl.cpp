@@ -14,6 +14,7 @@
 
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/nccl/nccl_api.h"
+#include "tests/nccl/nccl_rules.h"
 #include "tests/nccl/one_gpu.h"
 
 namespace octet::test {
@@ -76,7 +77,6 @@ struct Comm {
   Job* job = nullptr;
   std::thread::id maker = std::this_thread::get_id();
   ncclResult_t failure = ncclSuccess;  ///< what it answers for the rest of its life
-  std::string error;                   ///< that failure in words
   int windows = 0;                     ///< that were registered with it
 };
 
@@ -87,9 +87,10 @@ Comm& of(ncclComm_t comm) {
 int depth = 0;                           ///< of ncclGroupStart
 ncclResult_t group_error = ncclSuccess;  ///< of a call in the group: none of the others is made
 
+/// `error`: for ncclGetLastError, whichever communicator it is asked of.
 ncclResult_t fail(Comm& comm, ncclResult_t result, std::string error) {
   if (depth > 0) group_error = result;
-  comm.error = std::move(error);
+  stand_in().last_error = std::move(error);
   return comm.failure = result;
 }
 
@@ -150,8 +151,7 @@ ncclResult_t run_all() {
   }
   ncclResult_t result = error;
   for (Comm* comm : comms) {
-    if (error != ncclSuccess && comm->failure == ncclSuccess)
-      fail(*comm, error, "another call of its group was refused");
+    if (error != ncclSuccess && comm->failure == ncclSuccess) comm->failure = error;
     const auto exchanges = static_cast<std::size_t>(
         std::ranges::count_if(calls, [&](const Call& c) { return c.comm == comm && c.exchange; }));
     if (exchanges > 0) stand_in().exchanges.push_back(exchanges);
@@ -228,6 +228,9 @@ bool are_ids(std::span<const ncclUniqueId> ids) {
 }
 
 ncclResult_t init(ncclComm_t* comm, int ranks, int rank, std::span<const ncclUniqueId> ids, ncclConfig_t* config) {
+  *comm = nullptr;
+  stand_in().last_error = why_refused(*config);
+  if (!stand_in().last_error.empty()) return ncclInvalidArgument;
   if (config->blocking != 0 || last_announced == nullptr || last_announced->size() != ranks) return ncclInvalidArgument;
   if (!are_ids(ids) || count_of(ids.size()) > ranks) return ncclInvalidArgument;
   auto made = std::make_unique<Comm>();
@@ -400,7 +403,7 @@ const NcclApi& stand_in_api() {
       .comm_get_async_error = state_of,
       .get_error_string = [](ncclResult_t result) { return result == ncclRemoteError ? "remote process exited" : "?"; },
       .get_last_error =
-          [](ncclComm_t comm) { return of(comm).error.empty() ? "socket closed" : of(comm).error.c_str(); },
+          [](ncclComm_t) { return stand_in().last_error.empty() ? "socket closed" : stand_in().last_error.c_str(); },
       .group_start = [] { return ++depth, ncclSuccess; },
       .group_end =
           [] {

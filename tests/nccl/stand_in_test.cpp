@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "src/comm/mpi/mpi_communicator.h"
@@ -77,6 +78,23 @@ class StandInRefuses : public testing::Test {
   std::vector<ncclComm_t> made_;
   std::vector<char*> allocated_;
 };
+
+TEST_F(StandInRefuses, SettingsThatNcclRefuses) {
+  constexpr int unset = NCCL_CONFIG_UNDEF_INT;
+  const std::vector<ncclUniqueId> ids = common_ids(nccl_, *hosts_);
+  for (const auto& [least, most] : {std::pair{8, unset}, {9, 8}, {0, 8}, {unset, 0}, {-1, -1}}) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    config.commName = "world";
+    config.minCTAs = least;
+    config.maxCTAs = most;
+    ncclComm_t comm = nullptr;
+    EXPECT_EQ(nccl_.comm_init_rank_config(&comm, size_, ids.front(), rank_, &config), ncclInvalidArgument);
+    EXPECT_EQ(comm, nullptr);
+    EXPECT_EQ(nccl_.get_last_error(nullptr),
+              fmt::format("Invalid config min/max channels attribute value {}/{}", least, most));
+  }
+}
 
 TEST_F(StandInRefuses, CallsOfACommunicatorThatIsInProgress) {
   std::vector<float> from(static_cast<std::size_t>(size_)), to(from.size());

@@ -15,6 +15,9 @@ namespace {
 /// The time that NCCL gets to end a communicator.
 constexpr auto patience = std::chrono::seconds(10);
 
+/// NCCL's MAXCHANNELS, which is also what it takes where nothing is said.
+constexpr int most_ctas = 64;
+
 /// Where this build's nccl.h knows it.
 template <typename Config>
 void set_cta_policy(Config& config, int policy, const std::string& what) {
@@ -31,6 +34,8 @@ ncclConfig_t config_of(const NcclApi& api, const NcclGroupSettings& settings, co
   config.blocking = 0;
   if (settings.min_ctas > 0) config.minCTAs = static_cast<int>(settings.min_ctas);
   if (settings.max_ctas > 0) config.maxCTAs = static_cast<int>(settings.max_ctas);
+  // NCCL compares the two before it fills in its defaults, and would refuse a lower limit without an upper one.
+  if (settings.min_ctas > 0 && settings.max_ctas == 0) config.maxCTAs = most_ctas;
   if (settings.cta_policy == CtaPolicy::standard) return config;
   const std::string what = fmt::format("nccl.{}_cta_policy = {}", group, settings.cta_policy);
   const int needed =
