@@ -13,6 +13,7 @@
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/nccl/nccl_api.h"
 #include "src/comm/nccl/nccl_group.h"
+#include "src/comm/nccl/nccl_ids.h"
 #include "src/comm/nccl_settings.h"
 #include "src/comm/operation.h"
 #include "src/comm/watchdog.h"
@@ -21,6 +22,7 @@
 #include "tests/nccl/one_gpu.h"
 #include "tests/nccl/slow_device.h"
 #include "tests/nccl/stand_in_nccl.h"
+#include "tests/support/expect_has.h"
 #include "tests/support/run_command.h"
 
 namespace octet::test {
@@ -103,6 +105,21 @@ TEST_F(Nccl, ALowerLimitAloneHasTheUpperOneOfNccl) {
   EXPECT_EQ(config.maxCTAs, 64);
 }
 
+/// There is no communicator then that could be asked.
+TEST_F(Nccl, WhatItRefusesAtOnceHasItsReason) {
+  const NcclSettings settings{.tp = {.min_ctas = 9, .max_ctas = 8}};
+  const auto world = make_on_stand_in(*stream_, settings);
+  const std::string refused = message_of([&] { world->split(0, world->rank(), "tp"); });
+  EXPECT_HAS(refused, "ncclCommInitRankConfig in group tp");
+  EXPECT_HAS(refused, "(Invalid config min/max channels attribute value 9/8)");
+  EXPECT_EQ(code_, ExitCode::internal);
+  stand_in().without_device = true;
+  const auto alone = announced(make_self_communicator(*stream_, "alone"));
+  const std::string no_id = message_of([&] { common_ids(stand_in_api(), *alone); });
+  EXPECT_HAS(no_id, "ncclGetUniqueId: NCCL: ");
+  EXPECT_HAS(no_id, "(Cuda failure 'no device')");
+}
+
 TEST_F(Nccl, MemoryIsTheDevicesUnlessBuffersAreRegistered) {
   EXPECT_EQ(&comm_->memory(), &cpu_device());
   for (const bool window : {false, true}) {
@@ -130,8 +147,9 @@ TEST_F(Nccl, MemoryThatCannotBeHadOrRegisteredIsNamed) {
   const auto world = make_on_stand_in(*stream_, settings);
   const auto shards = world->split(0, world->rank(), "dp_shard");
   stand_in().out_of_memory = true;
-  EXPECT_NE(message_of([&] { shards->memory().allocate(1000); }).find("ncclMemAlloc of 1000 bytes in group dp_shard"),
-            std::string::npos);
+  const std::string lacking = message_of([&] { shards->memory().allocate(1000); });
+  EXPECT_HAS(lacking, "ncclMemAlloc of 1000 bytes in group dp_shard");
+  EXPECT_HAS(lacking, "(Cuda failure 'out of memory')");
   EXPECT_EQ(code_, ExitCode::internal);
   stand_in().out_of_memory = false;
   stand_in().version = NCCL_VERSION(2, 26, 5);

@@ -88,10 +88,14 @@ int depth = 0;                           ///< of ncclGroupStart
 ncclResult_t group_error = ncclSuccess;  ///< of a call in the group: none of the others is made
 
 /// `error`: for ncclGetLastError, whichever communicator it is asked of.
+ncclResult_t refuse(ncclResult_t result, std::string error) {
+  stand_in().last_error = std::move(error);
+  return result;
+}
+
 ncclResult_t fail(Comm& comm, ncclResult_t result, std::string error) {
   if (depth > 0) group_error = result;
-  stand_in().last_error = std::move(error);
-  return comm.failure = result;
+  return comm.failure = refuse(result, std::move(error));
 }
 
 /// What the communicators were given is in progress from now on.
@@ -211,6 +215,7 @@ std::string_view bytes_of(const ncclUniqueId& id) {
 
 /// No two of a process are equal, nor those of two processes.
 ncclResult_t make_id(ncclUniqueId* id) {
+  if (stand_in().without_device) return refuse(ncclUnhandledCudaError, "Cuda failure 'no device'");
   *id = {};
   const std::string text = fmt::format("{} of process {}", stand_in().ids_made++, getpid());
   std::copy(text.begin(), text.end(), id->internal);
@@ -229,8 +234,7 @@ bool are_ids(std::span<const ncclUniqueId> ids) {
 
 ncclResult_t init(ncclComm_t* comm, int ranks, int rank, std::span<const ncclUniqueId> ids, ncclConfig_t* config) {
   *comm = nullptr;
-  stand_in().last_error = why_refused(*config);
-  if (!stand_in().last_error.empty()) return ncclInvalidArgument;
+  if (std::string why = why_refused(*config); !why.empty()) return refuse(ncclInvalidArgument, std::move(why));
   if (config->blocking != 0 || last_announced == nullptr || last_announced->size() != ranks) return ncclInvalidArgument;
   if (!are_ids(ids) || count_of(ids.size()) > ranks) return ncclInvalidArgument;
   auto made = std::make_unique<Comm>();
@@ -290,7 +294,7 @@ ncclResult_t symmetric(ncclComm_t comm, std::initializer_list<const void*> used)
 constexpr std::size_t window_alignment = 4096;  // NCCL_WIN_REQUIRED_ALIGNMENT, which older headers do not have
 
 ncclResult_t allocate(void** memory, std::size_t bytes) {
-  if (stand_in().out_of_memory) return ncclUnhandledCudaError;
+  if (stand_in().out_of_memory) return refuse(ncclUnhandledCudaError, "Cuda failure 'out of memory'");
   *memory = std::aligned_alloc(window_alignment, (bytes + window_alignment - 1) / window_alignment * window_alignment);
   stand_in().memory[static_cast<char*>(*memory)] = {.bytes = bytes};
   return ncclSuccess;

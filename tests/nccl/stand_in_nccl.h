@@ -55,6 +55,7 @@ struct StandIn {
   std::map<const char*, Memory> memory;
   int registrations = 0;               ///< until now
   bool out_of_memory = false;          ///< ncclMemAlloc fails
+  bool without_device = false;         ///< nothing is made: CUDA does not start
   std::map<std::string, int> outside;  ///< calls of a group with memory that is not registered with it
 };
 StandIn& stand_in();

@@ -8,6 +8,7 @@
 
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/comm/nccl/nccl_reason.h"
 
 namespace octet {
 namespace {
@@ -173,11 +174,8 @@ std::string NcclGroup::oldest() const {
 }
 
 std::string NcclGroup::describe(ncclResult_t result) const {
-  const char* const last = comm_ == nullptr ? nullptr : api_.get_last_error(comm_);
-  const std::string more = last == nullptr || *last == '\0' ? "" : fmt::format(" ({})", last);
-  return fmt::format(
-      "NCCL: {}{}{}", api_.get_error_string(result), more,
-      result == ncclRemoteError || result == ncclSystemError ? "; another rank has ended or cannot be reached" : "");
+  const bool remote = result == ncclRemoteError || result == ncclSystemError;
+  return nccl_reason(api_, result) + (remote ? "; another rank has ended or cannot be reached" : "");
 }
 
 }  // namespace octet
