@@ -281,6 +281,22 @@ TEST_F(Nccl, ACallThatStaysInProgressEndsAtTheDeadline) {
   stand_in().never_ready = false;
 }
 
+/// NCCL would say in its log that a call was wrong, beside the failure that people look for.
+TEST_F(Nccl, WhatIsInProgressIsAbortedAndNotFinalized) {
+  const Watchdog watchdog({.start = 0.2, .step = 0.2, .checkpoint = 0.2}, 60);
+  stand_in().never_ready = true;
+  EXPECT_HAS(message_of([&] { comm_->split(0, comm_->rank(), "part"); }),
+             "ncclCommInitRankConfig in group part has not completed");
+  EXPECT_EQ(stand_in().aborted, 1) << "in its constructor";
+  float x = 1;
+  EXPECT_HAS(message_of([&] { comm_->all_reduce(&x, 1, DType::f32, ReduceOp::max); }), "has not completed");
+  comm_.reset();
+  EXPECT_EQ(stand_in().aborted, 2);
+  EXPECT_EQ(stand_in().finalized_too_early, 0);
+  EXPECT_EQ(stand_in().alive, 0);
+  stand_in().never_ready = false;
+}
+
 TEST_F(Nccl, AWrongCallIsABug) {
   stand_in().fails_with = ncclInvalidUsage;
   char x = 0;

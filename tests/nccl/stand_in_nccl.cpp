@@ -346,7 +346,10 @@ ncclResult_t end(ncclComm_t comm, int& how) {
 }
 
 ncclResult_t finalize(ncclComm_t comm) {
-  if (const ncclResult_t ready = ensure_ready(comm); ready != ncclSuccess) return ready;
+  if (const ncclResult_t ready = ensure_ready(comm); ready != ncclSuccess) {
+    ++stand_in().finalized_too_early;
+    return ready;
+  }
   begin_job({&of(comm)});
   return ncclInProgress;
 }

@@ -32,6 +32,7 @@ struct StandIn {
   ncclResult_t fails_with = ncclSuccess;  ///< what the next questions about any communicator answer
   bool never_ready = false;               ///< calls stay in progress
   int alive = 0, destroyed = 0, aborted = 0;
+  int finalized_too_early = 0;  ///< ncclCommFinalize of what is in progress or has failed
   int jobs_made = 0, jobs_freed = 0;
   int asked_elsewhere = 0;  ///< ncclCommGetAsyncError by a thread that did not make the communicator
   int gpu = 0;              ///< that this process uses: all ranks of a test share one

@@ -67,6 +67,7 @@ NcclGroup::NcclGroup(const NcclApi& api, const NcclGroupSettings& settings, std:
     check(result, operation);
     wait_until_ready(operation);
   } catch (...) {
+    failed_ = true;  // in here no exception counts as under way
     give_back();
     throw;
   }
@@ -86,7 +87,10 @@ void NcclGroup::give_back() noexcept {
   if (comm == nullptr) return;
   const OperationScope operation("ncclCommFinalize", name_);
   bool ended = false;
-  if (!failed_ && std::uncaught_exceptions() == 0) {
+  // One that was given up at a deadline may still be in progress, in which NCCL refuses to finalize it.
+  ncclResult_t now = ncclSuccess;
+  const bool ready = api_.comm_get_async_error(comm, &now) == ncclSuccess && now == ncclSuccess;
+  if (ready && !failed_ && std::uncaught_exceptions() == 0) {
     const auto begin = std::chrono::steady_clock::now();
     ncclResult_t state = api_.comm_finalize(comm);
     while (state == ncclInProgress && std::chrono::steady_clock::now() - begin < patience) {
