@@ -331,7 +331,8 @@ ncclResult_t leave(ncclComm_t comm, void* handle, bool window) {
 /// Of memory that is registered with no group any more.
 ncclResult_t give_back(void* memory) {
   const auto found = stand_in().memory.find(static_cast<char*>(memory));
-  if (found == stand_in().memory.end() || !found->second.group.empty()) return ncclInvalidUsage;
+  if (found == stand_in().memory.end()) return refuse(ncclInvalidUsage, "memory is freed that nobody has");
+  if (!found->second.group.empty()) return refuse(ncclInvalidUsage, "memory is freed while it is registered");
   std::free(memory);
   stand_in().memory.erase(found);
   return ncclSuccess;

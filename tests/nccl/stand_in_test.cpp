@@ -158,6 +158,18 @@ TEST_F(StandInRefuses, MoreSendsAndReceivesThanAGroupGetsThrough) {
   EXPECT_EQ(stand_in().exchanges, (std::vector<std::size_t>{256, 258}));
 }
 
+TEST_F(StandInRefuses, ToFreeWhatIsRegistered) {
+  const ncclComm_t comm = make_ready();
+  void *memory = nullptr, *handle = nullptr;
+  EXPECT_EQ(nccl_.mem_alloc(&memory, 4096), ncclSuccess);
+  EXPECT_EQ(nccl_.comm_register(comm, memory, 4096, &handle), ncclInProgress);
+  EXPECT_EQ(outcome(comm), ncclSuccess);
+  EXPECT_EQ(nccl_.mem_free(memory), ncclInvalidUsage);
+  EXPECT_STREQ(nccl_.get_last_error(comm), "memory is freed while it is registered");
+  EXPECT_EQ(nccl_.comm_deregister(comm, handle), ncclSuccess);
+  EXPECT_EQ(nccl_.mem_free(memory), ncclSuccess);
+}
+
 class StandInRefusesWindows : public StandInRefuses {
  protected:
   void SetUp() override {

@@ -71,10 +71,13 @@ void NcclMemory::deallocate(void* memory, std::int64_t) noexcept {
   } catch (const std::exception& e) {
     return log::warning("{}", e.what());
   }
+  ncclResult_t result = ncclSuccess;
   if (handle != nullptr) {
-    symmetric_ ? api_.comm_window_deregister(group_.get(), handle) : api_.comm_deregister(group_.get(), handle);
+    result =
+        symmetric_ ? api_.comm_window_deregister(group_.get(), handle) : api_.comm_deregister(group_.get(), handle);
   }
-  api_.mem_free(memory);
+  if (result == ncclSuccess) result = api_.mem_free(memory);
+  if (result != ncclSuccess) log::warning("[comm] group {}: memory is not freed: {}", name_, nccl_reason(api_, result));
 }
 
 }  // namespace octet
