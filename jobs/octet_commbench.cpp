@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -20,6 +22,7 @@
 #include "src/comm/mpi/plain_mpi.h"
 #include "src/comm/nccl_communicator.h"
 #include "src/device/hardware_queues.h"
+#include "src/train/start/reporting_failure.h"
 
 namespace octet::commbench {
 namespace {
@@ -67,20 +70,15 @@ void require_same_options(const Options& options, int argc, char** argv, Communi
   require_same_lines("the ranks have different options", std::move(lines), hosts);
 }
 
-int measure_all(const Options& given, MpiRuntime& mpi, int argc, char** argv) {
-  if (!given.json.empty() && mpi.rank() == 0) Report::check_writable(given.json);
-  const HostRank rank;
-  Communicator& hosts = *rank.hosts;
-  require_same_options(given, argc, argv, hosts);
-  const Options options = laid_out(given, mpi.size());
-  const CpuConfig cpu = options.run ? options.run->config.cpu : CpuConfig();
-  const Binding binding = bind_rank(cpu, options.device, options.nccl, mpi, hosts);
-  Device& device = open_device(options.device, mpi, hosts, options.nccl);
-  const auto stream = device.make_stream();
-  Mesh mesh(make_world(*stream, mpi, hosts, options.nccl), mesh_shape(options, mpi.size()));
-  const auto plain = options.compare_mpi ? make_plain_mpi_communicator(*stream, "plain MPI") : nullptr;
+/// What computes and speaks: nothing of it is taken down before a failure is told.
+struct RankMachine {
+  std::unique_ptr<Stream> stream;
+  std::optional<Mesh> mesh;
+  std::unique_ptr<Communicator> plain;
+};
 
-  const std::vector<std::string> node_of = gather_bytes(mpi.node(), hosts);
+Report begin_report(const Options& options, const Binding& binding, const std::vector<std::string>& node_of,
+                    Device& device, const MpiRuntime& mpi, Communicator& hosts, int argc, char** argv) {
   Provenance provenance = provenance_of(node_of, device, argc, argv);
   const auto index = static_cast<int>(mpi.local_rank() / options.nccl.ranks_per_gpu);
   provenance.devices = gather_bytes(device_line(mpi.rank(), mpi.node(), index, device), hosts);
@@ -92,13 +90,35 @@ int measure_all(const Options& given, MpiRuntime& mpi, int argc, char** argv) {
   Report report(std::move(provenance));
   std::istringstream bindings(binding.table);
   for (std::string line; std::getline(bindings, line);) report.comment(line);
-  const Context context{options, hosts, node_of, report};
-  if (options.sweep) run_sweep(context, mesh.world(), plain.get());
-  if (options.run) run_steps(context, mesh);
-  if (options.pairs != PairsOf::none) run_pairs(context, mesh.world());
-  report.finish();
-  if (!options.json.empty() && mpi.rank() == 0) report.write(options.json);
-  return log::after_output(report.wrong() == 0 ? 0 : static_cast<int>(ExitCode::unhealthy));
+  return report;
+}
+
+int measure_all(const Options& given, MpiRuntime& mpi, int argc, char** argv) {
+  if (!given.json.empty() && mpi.rank() == 0) Report::check_writable(given.json);
+  const HostRank rank;
+  Communicator& hosts = *rank.hosts;
+  require_same_options(given, argc, argv, hosts);
+  const Options options = laid_out(given, mpi.size());
+  const CpuConfig cpu = options.run ? options.run->config.cpu : CpuConfig();
+  const Binding binding = bind_rank(cpu, options.device, options.nccl, mpi, hosts);
+  RankMachine machine;
+  return run_reporting_failure({.hosts = hosts, .on_gpu = options.device == DeviceType::cuda}, [&] {
+    Device& device = open_device(options.device, mpi, hosts, options.nccl);
+    machine.stream = device.make_stream();
+    Stream& stream = *machine.stream;
+    Mesh& mesh = machine.mesh.emplace(make_world(stream, mpi, hosts, options.nccl), mesh_shape(options, mpi.size()));
+    if (options.compare_mpi) machine.plain = make_plain_mpi_communicator(stream, "plain MPI");
+
+    const std::vector<std::string> node_of = gather_bytes(mpi.node(), hosts);
+    Report report = begin_report(options, binding, node_of, device, mpi, hosts, argc, argv);
+    const Context context{options, hosts, node_of, report};
+    if (options.sweep) run_sweep(context, mesh.world(), machine.plain.get());
+    if (options.run) run_steps(context, mesh);
+    if (options.pairs != PairsOf::none) run_pairs(context, mesh.world());
+    report.finish();
+    if (!options.json.empty() && mpi.rank() == 0) report.write(options.json);
+    return log::after_output(report.wrong() == 0 ? 0 : static_cast<int>(ExitCode::unhealthy));
+  });
 }
 
 int body(Watchdog& watchdog, MpiRuntime& mpi, int argc, char** argv) {

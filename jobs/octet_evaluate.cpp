@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <optional>
 
 #include "jobs/evaluate/evaluate_tasks.h"
@@ -17,6 +18,7 @@
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
+#include "src/train/start/reporting_failure.h"
 
 namespace octet::evaluate {
 namespace {
@@ -38,6 +40,11 @@ void make_folder(const std::string& folder) {
               fmt::format("[evaluate] --output: {}: cannot be made: {}", folder, why_not_written(error.value())));
 }
 
+void measure(const Options& options, const Ranks& ranks) {
+  if (options.generates) return generate(options.model, options.generate, options.models, ranks);
+  options.tasks.empty() ? evaluate_texts(options, ranks) : evaluate_tasks(options, ranks);
+}
+
 int evaluate(const Options& options, const std::string& words, MpiRuntime& mpi) {
   const HostRank rank;
   Communicator& hosts = *rank.hosts;
@@ -49,17 +56,15 @@ int evaluate(const Options& options, const std::string& words, MpiRuntime& mpi) 
   const NcclSettings nccl;
   const Binding binding = bind_rank(options.cpu, options.models.device, nccl, mpi, hosts);
   log::info("{}", binding.cpu);
-  Device& device = open_device(options.models.device, mpi, hosts, nccl);
-  const auto stream = device.make_stream();
-  warn_of_other_libraries(*stream, mpi, hosts);
-  Mesh mesh(make_world(*stream, mpi, hosts, nccl), shape);
-  const Ranks ranks{.mesh = mesh, .stream = *stream, .hosts = hosts};
-  if (options.generates) {
-    generate(options.model, options.generate, options.models, ranks);
-  } else {
-    options.tasks.empty() ? evaluate_texts(options, ranks) : evaluate_tasks(options, ranks);
-  }
-  return log::after_output(0);
+  std::unique_ptr<Stream> stream;
+  std::optional<Mesh> mesh;
+  return run_reporting_failure({.hosts = hosts, .on_gpu = options.models.device == DeviceType::cuda}, [&] {
+    stream = open_device(options.models.device, mpi, hosts, nccl).make_stream();
+    warn_of_other_libraries(*stream, mpi, hosts);
+    mesh.emplace(make_world(*stream, mpi, hosts, nccl), shape);
+    measure(options, {.mesh = *mesh, .stream = *stream, .hosts = hosts});
+    return log::after_output(0);
+  });
 }
 
 int body(Watchdog& watchdog, MpiRuntime& mpi, int argc, char** argv) {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "src/comm/operation.h"
+#include "src/train/start/reporting_failure.h"
 
 namespace octet::commbench {
 namespace {
@@ -82,6 +83,41 @@ std::vector<Timing> time_calls(Exercise& exercise, const std::vector<Communicato
   return out;
 }
 
+/// Between `comms`, the one to measure and perhaps one to compare with.
+Measured measure_in(Exercise& exercise, const std::vector<Communicator*>& comms, const MeasureSettings& settings,
+                    std::uint64_t seed, Communicator& hosts) {
+  Measured out;
+  out.checked = settings.check > 0;
+  std::int64_t wrong = 0;
+  const auto compare = [&] {
+    for (std::int64_t pass = 0; pass < settings.check; ++pass) {
+      for (Communicator* c : comms) wrong += verify(exercise, *c, seed++, hosts);
+    }
+  };
+  if (out.checked) {
+    compare();
+  } else {
+    Pattern pattern(comms.front()->size(), seed);
+    exercise.fill(pattern);  // numbers that take no longer than others to add
+  }
+
+  double all = 0;  // of one round
+  for (const Timing& first : time_calls(exercise, comms, 1, hosts)) all += std::max(first.us.front(), 0.01);
+  out.first_us = all;
+  const auto fitting = [&](std::int64_t wanted, double part) {
+    const double fit = part * settings.row_seconds * 1e6 / all;
+    return std::clamp<std::int64_t>(fit > 1e9 ? wanted : static_cast<std::int64_t>(fit), 1, wanted);
+  };
+  if (settings.warmup > 0) time_calls(exercise, comms, fitting(settings.warmup, 0.2), hosts);
+  const std::vector<Timing> timings = time_calls(exercise, comms, fitting(settings.iterations, 0.8), hosts);
+  out.ours = timings.front();
+  if (comms.size() > 1) out.plain = timings.back();
+
+  compare();
+  out.wrong = sum_of_all(wrong, hosts);
+  return out;
+}
+
 }  // namespace
 
 double Timing::at(double part) const {
@@ -100,36 +136,10 @@ Measured measure(Communicator& comm, Communicator* plain, const std::vector<Comm
   std::vector<Communicator*> comms{&comm};
   if (plain != nullptr) comms.push_back(plain);
   Exercise exercise(comm, calls, form);
-  Measured out;
-  out.checked = settings.check > 0;
-  std::int64_t wrong = 0;
-  const auto compare = [&] {
-    for (std::int64_t pass = 0; pass < settings.check; ++pass) {
-      for (Communicator* c : comms) wrong += verify(exercise, *c, seed++, hosts);
-    }
-  };
-  if (out.checked) {
-    compare();
-  } else {
-    Pattern pattern(comm.size(), seed);
-    exercise.fill(pattern);  // numbers that take no longer than others to add
-  }
-
-  double all = 0;  // of one round
-  for (const Timing& first : time_calls(exercise, comms, 1, hosts)) all += std::max(first.us.front(), 0.01);
-  out.first_us = all;
-  const auto fitting = [&](std::int64_t wanted, double part) {
-    const double fit = part * settings.row_seconds * 1e6 / all;
-    return std::clamp<std::int64_t>(fit > 1e9 ? wanted : static_cast<std::int64_t>(fit), 1, wanted);
-  };
-  if (settings.warmup > 0) time_calls(exercise, comms, fitting(settings.warmup, 0.2), hosts);
-  const std::vector<Timing> timings = time_calls(exercise, comms, fitting(settings.iterations, 0.8), hosts);
-  out.ours = timings.front();
-  if (plain != nullptr) out.plain = timings.back();
-
-  compare();
-  out.wrong = sum_of_all(wrong, hosts);
-  return out;
+  // Its memory of the host is freed behind the device's work, which may wait for a peer for ever.
+  const bool on_gpu = comm.stream().device().type() == DeviceType::cuda;
+  return reporting_failure({.hosts = hosts, .on_gpu = on_gpu},
+                           [&] { return measure_in(exercise, comms, settings, seed, hosts); });
 }
 
 }  // namespace octet::commbench

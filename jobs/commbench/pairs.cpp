@@ -4,6 +4,7 @@
 #include "jobs/commbench/bench_context.h"
 #include "jobs/commbench/match.h"
 #include "jobs/commbench/pairs_report.h"
+#include "src/train/start/reporting_failure.h"
 #include "src/tuning/pair_sweeps.h"
 
 namespace octet::commbench {
@@ -67,9 +68,8 @@ void merge(PairMatrices& all, PairMatrices sweep) {
 
 /// A pair may have been slow because others used the same uplinks: what is slow has to be slow again with fewer pairs
 /// at work. All ranks have the same matrices, so that all decide alike.
-PairMatrices sweep_pairs(const Context& context, Communicator& world, const Teams& teams) {
+PairMatrices sweep_pairs(const Context& context, Communicator& world, const Teams& teams, Match& match) {
   const Options& o = context.options;
-  Match match(world, o.pair_size, o.measure);
   PairMatrices all = measure_pairs(context, world, teams, match, round_robin(teams.count()));
   while (!context.report.ranks_share_cores()) {
     const auto rounds = next_sweep(slowest_of(teams, all.to_us), all.sweeps, o.tolerance);
@@ -85,7 +85,12 @@ void run_pairs(const Context& context, Communicator& world) {
   const Options& o = context.options;
   const Teams teams = make_teams(o.pairs, context.node_of);
   check_memory(context, world.stream().device(), Match::memory(o.pair_size), fmt::format("--pairs {}", o.pairs));
-  report_pairs(context, teams, sweep_pairs(context, world, teams));
+  Match match(world, o.pair_size, o.measure);
+  // As in measure(): its memory outlives the report of a failure.
+  const bool on_gpu = world.stream().device().type() == DeviceType::cuda;
+  report_pairs(context, teams, reporting_failure({.hosts = context.hosts, .on_gpu = on_gpu}, [&] {
+                 return sweep_pairs(context, world, teams, match);
+               }));
 }
 
 }  // namespace octet::commbench

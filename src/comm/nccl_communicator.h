@@ -23,6 +23,9 @@ namespace octet {
 std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> rendezvous, Stream& stream,
                                                      const NcclSettings& settings);
 
+/// The version of the NCCL with which this process has made communicators, as 22809; 0: it has made none.
+int nccl_in_use();
+
 /// "2.28.9", of the library that is loaded for it; empty in a build without CUDA. Usage error: no such library.
 std::string nccl_version();
 

@@ -35,7 +35,8 @@ struct NcclGroupSettings {
 
 /// What variables of the environment say of the memory that NCCL takes (nccl_footprint.h), and what holds without them.
 struct NcclVariables {
-  bool connects_when_used = true;          ///< NCCL_RUNTIME_CONNECT; else a communicator is connected when it is made
+  /// NCCL_RUNTIME_CONNECT and NCCL_CUMEM_ENABLE; else a communicator is connected when it is made.
+  bool connects_when_used = true;
   std::int64_t buffer = 4 << 20;           ///< NCCL_BUFFSIZE: of the protocol Simple, a connection
   std::int64_t nvls_chunk = 128 << 10;     ///< NCCL_NVLS_CHUNKSIZE
   std::int64_t message_chunk = 128 << 10;  ///< NCCL_P2P_NET_CHUNKSIZE

@@ -179,6 +179,18 @@ TEST(Commbench, AWrongValueEndsWith76AndIsNotLookedForWhereNobodyAsks) {
   EXPECT_TRUE(json_of(folder / "rows.json")["rows"][0]["wrong"].is_null());
 }
 
+/// The ranks have their communicators when they find that memory is too small.
+TEST(Commbench, TellsWhatFailedBeforeItTakesAnythingDown) {
+  for (const char* part : {"--sweep --compare-mpi --min 1024G --max 1024G", "--pairs ranks --pair-size 1024G"}) {
+    const CommandResult r = run_command(
+        fmt::format("OMP_NUM_THREADS=1 LD_PRELOAD={} exec mpiexec -n 2 {} {}", OCTET_ENDLESS_TEARDOWN, program, part),
+        120);
+    EXPECT_FALSE(r.timed_out) << part;
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    EXPECT_NE(r.err.find("2 rank(s) take "), std::string::npos) << r.err;
+  }
+}
+
 TEST(Commbench, AStepsCollectivesRunInTheGroupsOfTheMesh) {
   const auto file = measured(8, run_options +
                                     " --precision float8 --parallel.dp_replicate 2 --parallel.tp 2 "

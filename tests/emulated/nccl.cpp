@@ -1,17 +1,23 @@
 // An NCCL for emulated devices, in place of src/comm/nccl/nccl_api.cpp: calls are work of their streams, which carry it
 // out over MPI. A call ends on no rank before its peers have come to it, and its buffers are read and written while it
 // runs, as late as streams do their work. MPI is asked by the threads of all streams.
+#include <fmt/format.h>
 #include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "src/comm/nccl/nccl_api.h"
 #include "tests/emulated/checks/watched.h"
 #include "tests/emulated/nccl_calls.h"
 #include "tests/emulated/streams.h"
+#include "tests/nccl/nccl_rules.h"
 
 namespace octet {
 namespace {
@@ -66,7 +72,17 @@ ncclResult_t get_unique_id(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
-ncclResult_t init(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t*) {
+/// What ncclGetLastError says.
+std::string last_error;
+
+ncclResult_t refuse(std::string why) {
+  last_error = std::move(why);
+  return ncclInvalidArgument;
+}
+
+ncclResult_t init(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
+  *comm = nullptr;
+  if (std::string why = test::why_refused(*config); !why.empty()) return refuse(std::move(why));
   Meeting at{};
   std::memcpy(&at, &id, sizeof at);
   const std::vector<int> all = members(at, ranks, rank);
@@ -127,9 +143,19 @@ ncclResult_t end_group() {
   return ncclSuccess;
 }
 
+/// MPI's counts are ints, so that the emulation carries less than NCCL.
+bool is_too_much(std::size_t n) {
+  return n > static_cast<std::size_t>(std::numeric_limits<int>::max());
+}
+ncclResult_t refuse_count(const char* call, std::size_t n) {
+  return refuse(
+      fmt::format("{} of {} elements: the emulation carries {} at most", call, n, std::numeric_limits<int>::max()));
+}
+
 ncclResult_t all_gather(const void* send, void* recv, std::size_t n, ncclDataType_t type, ncclComm_t comm,
                         cudaStream_t stream) {
   if (type != ncclUint8) return ncclInvalidArgument;
+  if (is_too_much(n)) return refuse_count("ncclAllGather", n);
   return add(stream, "ncclAllGather", [=](Begun& b) {
     b.copy_sent(send, n);
     const int count = static_cast<int>(n);
@@ -142,6 +168,7 @@ ncclResult_t all_gather(const void* send, void* recv, std::size_t n, ncclDataTyp
 ncclResult_t reduce_scatter(const void* send, void* recv, std::size_t n, ncclDataType_t type, ncclRedOp_t op,
                             ncclComm_t comm, cudaStream_t stream) {
   if (type != ncclFloat32 || op != ncclSum) return ncclInvalidArgument;
+  if (is_too_much(n)) return refuse_count("ncclReduceScatter", n);
   return add(stream, "ncclReduceScatter", [=](Begun& b) {
     b.copy_sent(send, n * 4 * static_cast<std::size_t>(reinterpret_cast<Comm*>(comm)->size));
     b.writes(recv, n * 4);
@@ -153,6 +180,7 @@ ncclResult_t reduce_scatter(const void* send, void* recv, std::size_t n, ncclDat
 ncclResult_t all_reduce(const void* send, void* recv, std::size_t n, ncclDataType_t type, ncclRedOp_t op,
                         ncclComm_t comm, cudaStream_t stream) {
   if (type != ncclFloat32 && type != ncclInt32) return ncclInvalidArgument;
+  if (is_too_much(n)) return refuse_count("ncclAllReduce", n);
   return add(stream, "ncclAllReduce", [=](Begun& b) {
     b.copy_sent(send, n * 4);
     b.writes(recv, n * 4);
@@ -165,6 +193,7 @@ ncclResult_t all_reduce(const void* send, void* recv, std::size_t n, ncclDataTyp
 ncclResult_t broadcast(const void* send, void* recv, std::size_t n, ncclDataType_t type, int root, ncclComm_t comm,
                        cudaStream_t stream) {
   if (type != ncclUint8) return ncclInvalidArgument;
+  if (is_too_much(n)) return refuse_count("ncclBroadcast", n);
   return add(stream, "ncclBroadcast", [=](Begun& b) {
     const bool is_root = reinterpret_cast<Comm*>(comm)->rank == root;
     if (is_root) b.reads(send, n);
@@ -181,6 +210,7 @@ ncclResult_t broadcast(const void* send, void* recv, std::size_t n, ncclDataType
 ncclResult_t send(const void* data, std::size_t n, ncclDataType_t type, int peer, ncclComm_t comm,
                   cudaStream_t stream) {
   if (type != ncclUint8) return ncclInvalidArgument;
+  if (is_too_much(n)) return refuse_count("ncclSend", n);
   return add(stream, "ncclSend", [=](Begun& b) {
     b.reads(data, n);
     MPI_Isend(data, static_cast<int>(n), MPI_BYTE, peer, 0, mpi_of(comm), b.request());
@@ -192,6 +222,7 @@ ncclResult_t send(const void* data, std::size_t n, ncclDataType_t type, int peer
 /// It writes nothing before the message is there: what was before that is on the sender is before what is written.
 ncclResult_t receive(void* data, std::size_t n, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
   if (type != ncclUint8) return ncclInvalidArgument;
+  if (is_too_much(n)) return refuse_count("ncclRecv", n);
   return add(stream, "ncclRecv", [=](Begun& b) {
     MPI_Irecv(data, static_cast<int>(n), MPI_BYTE, peer, 0, mpi_of(comm), b.request());
     if (!begin_telling(b, 1)) return;
@@ -200,14 +231,34 @@ ncclResult_t receive(void* data, std::size_t n, ncclDataType_t type, int peer, n
   });
 }
 
+/// Memory that communicators know.
+std::multimap<void*, ncclComm_t> registered;
+
+ncclResult_t enter(ncclComm_t comm, void* memory, std::size_t, void** handle) {
+  registered.emplace(memory, comm);
+  *handle = memory;
+  return ncclSuccess;
+}
+
+ncclResult_t leave(ncclComm_t comm, void* handle) {
+  const auto [begin, last] = registered.equal_range(handle);
+  const auto found = std::find_if(begin, last, [&](const auto& entry) { return entry.second == comm; });
+  if (found == last) return refuse("memory is deregistered with which the communicator is not registered");
+  registered.erase(found);
+  return ncclSuccess;
+}
+
+/// What was registered with it is so no longer.
 ncclResult_t end(ncclComm_t comm) {
+  std::erase_if(registered, [&](const auto& entry) { return entry.second == comm; });
   delete reinterpret_cast<Comm*>(comm);
   return ncclSuccess;
 }
 
-ncclResult_t enter(ncclComm_t, void* memory, std::size_t, void** handle) {
-  *handle = memory;
-  return ncclSuccess;
+/// NCCL's kernels and cards would go on with an address that is another's by then.
+ncclResult_t free_memory(void* memory) {
+  if (registered.contains(memory)) return refuse("memory is freed while it is registered");
+  return cudaFree(memory) == cudaSuccess ? ncclSuccess : ncclSystemError;
 }
 
 }  // namespace
@@ -222,7 +273,7 @@ const NcclApi& nccl_api() {
       .comm_abort = end,
       .comm_get_async_error = [](ncclComm_t, ncclResult_t* state) { return *state = ncclSuccess, ncclSuccess; },
       .get_error_string = [](ncclResult_t result) { return result == ncclSuccess ? "no error" : "an error"; },
-      .get_last_error = [](ncclComm_t) { return ""; },
+      .get_last_error = [](ncclComm_t) { return last_error.c_str(); },
       .group_start = [] { return ++depth, ncclSuccess; },
       .group_end = end_group,
       .all_gather = all_gather,
@@ -233,12 +284,12 @@ const NcclApi& nccl_api() {
       .recv = receive,
       .mem_alloc = [](void** memory,
                       std::size_t n) { return cudaMalloc(memory, n) == cudaSuccess ? ncclSuccess : ncclSystemError; },
-      .mem_free = [](void* memory) { return cudaFree(memory) == cudaSuccess ? ncclSuccess : ncclSystemError; },
+      .mem_free = free_memory,
       .comm_register = enter,
-      .comm_deregister = [](ncclComm_t, void*) { return ncclSuccess; },
+      .comm_deregister = leave,
       .comm_window_register = [](ncclComm_t comm, void* memory, std::size_t n, void** handle,
                                  int) { return enter(comm, memory, n, handle); },
-      .comm_window_deregister = [](ncclComm_t, void*) { return ncclSuccess; },
+      .comm_window_deregister = leave,
   };
   return api;
 }

@@ -24,6 +24,16 @@ void write_texts(const std::string& folder, int documents, const std::string& te
   write_bytes(workplace() / (folder + "texts.jsonl"), lines);
 }
 
+/// A model that is not there is found missing when the ranks have their communicators.
+TEST(EvaluateRanks, WhatFailedIsToldBeforeAnythingIsTakenDown) {
+  write_texts("", 1, "the house");
+  const CommandResult r = in_workplace(fmt::format("env LD_PRELOAD={} mpiexec -n 2 {} no-model --text texts.jsonl",
+                                                   OCTET_ENDLESS_TEARDOWN, octet_evaluate));
+  EXPECT_FALSE(r.timed_out);
+  EXPECT_EQ(r.exit_code, 64) << r.all();
+  EXPECT_NE(r.err.find("no-model"), std::string::npos) << r.err;
+}
+
 TEST(EvaluateRanks, TextsThatDifferAreRefused) {
   const std::string what = "[evaluate] the ranks have read different texts: rank 1 on ";
   write_texts("", 40, "the house");

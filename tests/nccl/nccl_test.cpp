@@ -13,6 +13,7 @@
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/nccl/nccl_api.h"
 #include "src/comm/nccl/nccl_group.h"
+#include "src/comm/nccl/nccl_ids.h"
 #include "src/comm/nccl_settings.h"
 #include "src/comm/operation.h"
 #include "src/comm/watchdog.h"
@@ -21,6 +22,7 @@
 #include "tests/nccl/one_gpu.h"
 #include "tests/nccl/slow_device.h"
 #include "tests/nccl/stand_in_nccl.h"
+#include "tests/support/expect_has.h"
 #include "tests/support/run_command.h"
 
 namespace octet::test {
@@ -86,11 +88,36 @@ TEST_F(Nccl, SettingsAreThoseOfTheGroupsName) {
   EXPECT_EQ(of("tp").maxCTAs, 16);
   EXPECT_EQ(of("tp").CTAPolicy, NCCL_CTA_POLICY_EFFICIENCY);
   EXPECT_EQ(of("world").maxCTAs, NCCL_CONFIG_UNDEF_INT);
+  EXPECT_EQ(of("world").minCTAs, NCCL_CONFIG_UNDEF_INT);
   stand_in().version = NCCL_VERSION(2, 27, 5);
   const std::string message = message_of([&] { world->split(0, world->rank(), "dp_replicate"); });
   EXPECT_NE(message.find("nccl.dp_replicate_cta_policy = zero: needs NCCL 2.28, found version 22705"),
             std::string::npos)
       << message;
+}
+
+/// NCCL refuses a lower limit without an upper one.
+TEST_F(Nccl, ALowerLimitAloneHasTheUpperOneOfNccl) {
+  const auto world = make_on_stand_in(*stream_, {.tp = {.min_ctas = 8}});
+  EXPECT_EQ(message_of([&] { world->split(0, world->rank(), "tp"); }), "nothing was thrown");
+  const ncclConfig_t& config = stand_in().configs.at("tp");
+  EXPECT_EQ(config.minCTAs, 8);
+  EXPECT_EQ(config.maxCTAs, 64);
+}
+
+/// There is no communicator then that could be asked.
+TEST_F(Nccl, WhatItRefusesAtOnceHasItsReason) {
+  const NcclSettings settings{.tp = {.min_ctas = 9, .max_ctas = 8}};
+  const auto world = make_on_stand_in(*stream_, settings);
+  const std::string refused = message_of([&] { world->split(0, world->rank(), "tp"); });
+  EXPECT_HAS(refused, "ncclCommInitRankConfig in group tp");
+  EXPECT_HAS(refused, "(Invalid config min/max channels attribute value 9/8)");
+  EXPECT_EQ(code_, ExitCode::internal);
+  stand_in().without_device = true;
+  const auto alone = announced(make_self_communicator(*stream_, "alone"));
+  const std::string no_id = message_of([&] { common_ids(stand_in_api(), *alone); });
+  EXPECT_HAS(no_id, "ncclGetUniqueId: NCCL: ");
+  EXPECT_HAS(no_id, "(Cuda failure 'no device')");
 }
 
 TEST_F(Nccl, MemoryIsTheDevicesUnlessBuffersAreRegistered) {
@@ -120,8 +147,9 @@ TEST_F(Nccl, MemoryThatCannotBeHadOrRegisteredIsNamed) {
   const auto world = make_on_stand_in(*stream_, settings);
   const auto shards = world->split(0, world->rank(), "dp_shard");
   stand_in().out_of_memory = true;
-  EXPECT_NE(message_of([&] { shards->memory().allocate(1000); }).find("ncclMemAlloc of 1000 bytes in group dp_shard"),
-            std::string::npos);
+  const std::string lacking = message_of([&] { shards->memory().allocate(1000); });
+  EXPECT_HAS(lacking, "ncclMemAlloc of 1000 bytes in group dp_shard");
+  EXPECT_HAS(lacking, "(Cuda failure 'out of memory')");
   EXPECT_EQ(code_, ExitCode::internal);
   stand_in().out_of_memory = false;
   stand_in().version = NCCL_VERSION(2, 26, 5);
@@ -250,6 +278,22 @@ TEST_F(Nccl, ACallThatStaysInProgressEndsAtTheDeadline) {
   const std::string message = message_of([&] { comm_->all_reduce(&x, 1, DType::f32, ReduceOp::max); });
   EXPECT_NE(message.find("all_reduce (max) of 4 bytes in group world has not completed"), std::string::npos) << message;
   EXPECT_EQ(code_, ExitCode::lost_peer);
+  stand_in().never_ready = false;
+}
+
+/// NCCL would say in its log that a call was wrong, beside the failure that people look for.
+TEST_F(Nccl, WhatIsInProgressIsAbortedAndNotFinalized) {
+  const Watchdog watchdog({.start = 0.2, .step = 0.2, .checkpoint = 0.2}, 60);
+  stand_in().never_ready = true;
+  EXPECT_HAS(message_of([&] { comm_->split(0, comm_->rank(), "part"); }),
+             "ncclCommInitRankConfig in group part has not completed");
+  EXPECT_EQ(stand_in().aborted, 1) << "in its constructor";
+  float x = 1;
+  EXPECT_HAS(message_of([&] { comm_->all_reduce(&x, 1, DType::f32, ReduceOp::max); }), "has not completed");
+  comm_.reset();
+  EXPECT_EQ(stand_in().aborted, 2);
+  EXPECT_EQ(stand_in().finalized_too_early, 0);
+  EXPECT_EQ(stand_in().alive, 0);
   stand_in().never_ready = false;
 }
 

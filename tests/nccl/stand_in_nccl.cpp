@@ -14,6 +14,7 @@
 
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/nccl/nccl_api.h"
+#include "tests/nccl/nccl_rules.h"
 #include "tests/nccl/one_gpu.h"
 
 namespace octet::test {
@@ -76,7 +77,6 @@ struct Comm {
   Job* job = nullptr;
   std::thread::id maker = std::this_thread::get_id();
   ncclResult_t failure = ncclSuccess;  ///< what it answers for the rest of its life
-  std::string error;                   ///< that failure in words
   int windows = 0;                     ///< that were registered with it
 };
 
@@ -87,10 +87,15 @@ Comm& of(ncclComm_t comm) {
 int depth = 0;                           ///< of ncclGroupStart
 ncclResult_t group_error = ncclSuccess;  ///< of a call in the group: none of the others is made
 
+/// `error`: for ncclGetLastError, whichever communicator it is asked of.
+ncclResult_t refuse(ncclResult_t result, std::string error) {
+  stand_in().last_error = std::move(error);
+  return result;
+}
+
 ncclResult_t fail(Comm& comm, ncclResult_t result, std::string error) {
   if (depth > 0) group_error = result;
-  comm.error = std::move(error);
-  return comm.failure = result;
+  return comm.failure = refuse(result, std::move(error));
 }
 
 /// What the communicators were given is in progress from now on.
@@ -150,8 +155,7 @@ ncclResult_t run_all() {
   }
   ncclResult_t result = error;
   for (Comm* comm : comms) {
-    if (error != ncclSuccess && comm->failure == ncclSuccess)
-      fail(*comm, error, "another call of its group was refused");
+    if (error != ncclSuccess && comm->failure == ncclSuccess) comm->failure = error;
     const auto exchanges = static_cast<std::size_t>(
         std::ranges::count_if(calls, [&](const Call& c) { return c.comm == comm && c.exchange; }));
     if (exchanges > 0) stand_in().exchanges.push_back(exchanges);
@@ -211,6 +215,7 @@ std::string_view bytes_of(const ncclUniqueId& id) {
 
 /// No two of a process are equal, nor those of two processes.
 ncclResult_t make_id(ncclUniqueId* id) {
+  if (stand_in().without_device) return refuse(ncclUnhandledCudaError, "Cuda failure 'no device'");
   *id = {};
   const std::string text = fmt::format("{} of process {}", stand_in().ids_made++, getpid());
   std::copy(text.begin(), text.end(), id->internal);
@@ -228,6 +233,8 @@ bool are_ids(std::span<const ncclUniqueId> ids) {
 }
 
 ncclResult_t init(ncclComm_t* comm, int ranks, int rank, std::span<const ncclUniqueId> ids, ncclConfig_t* config) {
+  *comm = nullptr;
+  if (std::string why = why_refused(*config); !why.empty()) return refuse(ncclInvalidArgument, std::move(why));
   if (config->blocking != 0 || last_announced == nullptr || last_announced->size() != ranks) return ncclInvalidArgument;
   if (!are_ids(ids) || count_of(ids.size()) > ranks) return ncclInvalidArgument;
   auto made = std::make_unique<Comm>();
@@ -287,7 +294,7 @@ ncclResult_t symmetric(ncclComm_t comm, std::initializer_list<const void*> used)
 constexpr std::size_t window_alignment = 4096;  // NCCL_WIN_REQUIRED_ALIGNMENT, which older headers do not have
 
 ncclResult_t allocate(void** memory, std::size_t bytes) {
-  if (stand_in().out_of_memory) return ncclUnhandledCudaError;
+  if (stand_in().out_of_memory) return refuse(ncclUnhandledCudaError, "Cuda failure 'out of memory'");
   *memory = std::aligned_alloc(window_alignment, (bytes + window_alignment - 1) / window_alignment * window_alignment);
   stand_in().memory[static_cast<char*>(*memory)] = {.bytes = bytes};
   return ncclSuccess;
@@ -324,7 +331,8 @@ ncclResult_t leave(ncclComm_t comm, void* handle, bool window) {
 /// Of memory that is registered with no group any more.
 ncclResult_t give_back(void* memory) {
   const auto found = stand_in().memory.find(static_cast<char*>(memory));
-  if (found == stand_in().memory.end() || !found->second.group.empty()) return ncclInvalidUsage;
+  if (found == stand_in().memory.end()) return refuse(ncclInvalidUsage, "memory is freed that nobody has");
+  if (!found->second.group.empty()) return refuse(ncclInvalidUsage, "memory is freed while it is registered");
   std::free(memory);
   stand_in().memory.erase(found);
   return ncclSuccess;
@@ -339,7 +347,10 @@ ncclResult_t end(ncclComm_t comm, int& how) {
 }
 
 ncclResult_t finalize(ncclComm_t comm) {
-  if (const ncclResult_t ready = ensure_ready(comm); ready != ncclSuccess) return ready;
+  if (const ncclResult_t ready = ensure_ready(comm); ready != ncclSuccess) {
+    ++stand_in().finalized_too_early;
+    return ready;
+  }
   begin_job({&of(comm)});
   return ncclInProgress;
 }
@@ -400,7 +411,7 @@ const NcclApi& stand_in_api() {
       .comm_get_async_error = state_of,
       .get_error_string = [](ncclResult_t result) { return result == ncclRemoteError ? "remote process exited" : "?"; },
       .get_last_error =
-          [](ncclComm_t comm) { return of(comm).error.empty() ? "socket closed" : of(comm).error.c_str(); },
+          [](ncclComm_t) { return stand_in().last_error.empty() ? "socket closed" : stand_in().last_error.c_str(); },
       .group_start = [] { return ++depth, ncclSuccess; },
       .group_end =
           [] {

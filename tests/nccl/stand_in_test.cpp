@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "src/comm/mpi/mpi_communicator.h"
@@ -78,6 +79,23 @@ class StandInRefuses : public testing::Test {
   std::vector<char*> allocated_;
 };
 
+TEST_F(StandInRefuses, SettingsThatNcclRefuses) {
+  constexpr int unset = NCCL_CONFIG_UNDEF_INT;
+  const std::vector<ncclUniqueId> ids = common_ids(nccl_, *hosts_);
+  for (const auto& [least, most] : {std::pair{8, unset}, {9, 8}, {0, 8}, {unset, 0}, {-1, -1}}) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    config.commName = "world";
+    config.minCTAs = least;
+    config.maxCTAs = most;
+    ncclComm_t comm = nullptr;
+    EXPECT_EQ(nccl_.comm_init_rank_config(&comm, size_, ids.front(), rank_, &config), ncclInvalidArgument);
+    EXPECT_EQ(comm, nullptr);
+    EXPECT_EQ(nccl_.get_last_error(nullptr),
+              fmt::format("Invalid config min/max channels attribute value {}/{}", least, most));
+  }
+}
+
 TEST_F(StandInRefuses, CallsOfACommunicatorThatIsInProgress) {
   std::vector<float> from(static_cast<std::size_t>(size_)), to(from.size());
   float* const send = from.data();
@@ -138,6 +156,18 @@ TEST_F(StandInRefuses, MoreSendsAndReceivesThanAGroupGetsThrough) {
   EXPECT_EQ(exchange(comm, 129), ncclInvalidUsage);
   EXPECT_EQ(outcome(comm), ncclInvalidUsage);
   EXPECT_EQ(stand_in().exchanges, (std::vector<std::size_t>{256, 258}));
+}
+
+TEST_F(StandInRefuses, ToFreeWhatIsRegistered) {
+  const ncclComm_t comm = make_ready();
+  void *memory = nullptr, *handle = nullptr;
+  EXPECT_EQ(nccl_.mem_alloc(&memory, 4096), ncclSuccess);
+  EXPECT_EQ(nccl_.comm_register(comm, memory, 4096, &handle), ncclInProgress);
+  EXPECT_EQ(outcome(comm), ncclSuccess);
+  EXPECT_EQ(nccl_.mem_free(memory), ncclInvalidUsage);
+  EXPECT_STREQ(nccl_.get_last_error(comm), "memory is freed while it is registered");
+  EXPECT_EQ(nccl_.comm_deregister(comm, handle), ncclSuccess);
+  EXPECT_EQ(nccl_.mem_free(memory), ncclSuccess);
 }
 
 class StandInRefusesWindows : public StandInRefuses {

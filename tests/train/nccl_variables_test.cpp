@@ -37,6 +37,10 @@ TEST(NcclVariables, AreReadAsNcclReadsThem) {
                                         {"no", false}}) {
     EXPECT_EQ(with("NCCL_RUNTIME_CONNECT", text).connects_when_used, when_used) << text;
   }
+  for (const auto& [text, when_used] :
+       {std::pair{"0", false}, {"1", true}, {"-2", true}, {"-1", false}, {"", true}, {"off", false}}) {
+    EXPECT_EQ(with("NCCL_CUMEM_ENABLE", text).connects_when_used, when_used) << text;
+  }
 }
 
 TEST(NcclVariables, OfAJobAreThoseOfItsProfileElseOfTheShell) {

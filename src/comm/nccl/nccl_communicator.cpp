@@ -239,6 +239,8 @@ class NcclCommunicator final : public Communicator, private GroupMember {
   CallGroup group_calls_{*this};
 };
 
+int version_in_use = 0;
+
 }  // namespace
 
 std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> rendezvous, Stream& stream,
@@ -246,6 +248,7 @@ std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicato
   if (rendezvous->size() == 1 && !settings.one_rank_groups) return make_self_communicator(stream, rendezvous->name());
   auto group = std::make_shared<NcclGroup>(api, settings.of(rendezvous->name()), common_ids(api, *rendezvous),
                                            rendezvous->rank(), rendezvous->size(), rendezvous->name(), stream);
+  api.get_version(&version_in_use);
   return std::make_unique<NcclCommunicator>(std::move(group), std::move(rendezvous), stream, settings, api);
 }
 
@@ -255,6 +258,10 @@ std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicato
     throw internal_error("comm", "the nccl backend serves CUDA streams, this one is of {}", stream.device().name());
   }
   return make_nccl_communicator(std::move(rendezvous), stream, settings, nccl_api());
+}
+
+int nccl_in_use() {
+  return version_in_use;
 }
 
 std::string nccl_version() {

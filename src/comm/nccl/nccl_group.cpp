@@ -8,12 +8,16 @@
 
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/comm/nccl/nccl_reason.h"
 
 namespace octet {
 namespace {
 
 /// The time that NCCL gets to end a communicator.
 constexpr auto patience = std::chrono::seconds(10);
+
+/// NCCL's MAXCHANNELS, which is also what it takes where nothing is said.
+constexpr int most_ctas = 64;
 
 /// Where this build's nccl.h knows it.
 template <typename Config>
@@ -31,6 +35,8 @@ ncclConfig_t config_of(const NcclApi& api, const NcclGroupSettings& settings, co
   config.blocking = 0;
   if (settings.min_ctas > 0) config.minCTAs = static_cast<int>(settings.min_ctas);
   if (settings.max_ctas > 0) config.maxCTAs = static_cast<int>(settings.max_ctas);
+  // NCCL compares the two before it fills in its defaults, and would refuse a lower limit without an upper one.
+  if (settings.min_ctas > 0 && settings.max_ctas == 0) config.maxCTAs = most_ctas;
   if (settings.cta_policy == CtaPolicy::standard) return config;
   const std::string what = fmt::format("nccl.{}_cta_policy = {}", group, settings.cta_policy);
   const int needed =
@@ -61,6 +67,7 @@ NcclGroup::NcclGroup(const NcclApi& api, const NcclGroupSettings& settings, std:
     check(result, operation);
     wait_until_ready(operation);
   } catch (...) {
+    failed_ = true;  // in here no exception counts as under way
     give_back();
     throw;
   }
@@ -80,7 +87,10 @@ void NcclGroup::give_back() noexcept {
   if (comm == nullptr) return;
   const OperationScope operation("ncclCommFinalize", name_);
   bool ended = false;
-  if (!failed_ && std::uncaught_exceptions() == 0) {
+  // One that was given up at a deadline may still be in progress, in which NCCL refuses to finalize it.
+  ncclResult_t now = ncclSuccess;
+  const bool ready = api_.comm_get_async_error(comm, &now) == ncclSuccess && now == ncclSuccess;
+  if (ready && !failed_ && std::uncaught_exceptions() == 0) {
     const auto begin = std::chrono::steady_clock::now();
     ncclResult_t state = api_.comm_finalize(comm);
     while (state == ncclInProgress && std::chrono::steady_clock::now() - begin < patience) {
@@ -168,11 +178,8 @@ std::string NcclGroup::oldest() const {
 }
 
 std::string NcclGroup::describe(ncclResult_t result) const {
-  const char* const last = comm_ == nullptr ? nullptr : api_.get_last_error(comm_);
-  const std::string more = last == nullptr || *last == '\0' ? "" : fmt::format(" ({})", last);
-  return fmt::format(
-      "NCCL: {}{}{}", api_.get_error_string(result), more,
-      result == ncclRemoteError || result == ncclSystemError ? "; another rank has ended or cannot be reached" : "");
+  const bool remote = result == ncclRemoteError || result == ncclSystemError;
+  return nccl_reason(api_, result) + (remote ? "; another rank has ended or cannot be reached" : "");
 }
 
 }  // namespace octet

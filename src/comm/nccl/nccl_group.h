@@ -25,7 +25,8 @@ class NcclGroup final : public InFlight {
   /// Collective over the `ranks` ranks that have the same `ids`. Polls under the deadline of an operation of its own.
   NcclGroup(const NcclApi& api, const NcclGroupSettings& settings, std::vector<ncclUniqueId> ids, int rank, int ranks,
             std::string name, Stream& stream);
-  /// Waits for NCCL to let go, for seconds at most; after an error, or while one is on its way, it is aborted.
+  /// Waits for NCCL to let go, for seconds at most. After an error, while one is on its way, and while a call is still
+  /// in progress, it is aborted.
   ~NcclGroup() override;
   NcclGroup(const NcclGroup&) = delete;
   NcclGroup& operator=(const NcclGroup&) = delete;

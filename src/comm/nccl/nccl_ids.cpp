@@ -5,6 +5,7 @@
 
 #include "src/base/error.h"
 #include "src/base/round_up.h"
+#include "src/comm/nccl/nccl_reason.h"
 
 namespace octet {
 
@@ -27,7 +28,7 @@ std::vector<ncclUniqueId> common_ids(const NcclApi& api, Communicator& rendezvou
   ncclUniqueId mine{};
   if (std::find(makers.begin(), makers.end(), rendezvous.rank()) != makers.end()) {
     const ncclResult_t result = api.get_unique_id(&mine);
-    if (result != ncclSuccess) throw internal_error("comm", "NCCL: an id: {}", api.get_error_string(result));
+    if (result != ncclSuccess) throw internal_error("comm", "ncclGetUniqueId: {}", nccl_reason(api, result));
   }
   std::vector<ncclUniqueId> all(static_cast<std::size_t>(rendezvous.size())), ids;
   rendezvous.all_gather(&mine, all.data(), sizeof mine, DType::u8);

@@ -5,6 +5,7 @@
 
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/comm/nccl/nccl_reason.h"
 
 namespace octet {
 namespace {
@@ -35,7 +36,7 @@ void* NcclMemory::allocate(std::int64_t bytes) {
   const ncclResult_t result = api_.mem_alloc(&memory, static_cast<std::size_t>(bytes));
   if (result != ncclSuccess) {
     throw internal_error("comm", "{}: {}; of {} bytes of the device {} are in use", operation.text(),
-                         api_.get_error_string(result), device_.memory_bytes(), device_.used_bytes());
+                         nccl_reason(api_, result), device_.memory_bytes(), device_.used_bytes());
   }
   try {
     handles_[memory] = registered(memory, bytes);
@@ -70,10 +71,13 @@ void NcclMemory::deallocate(void* memory, std::int64_t) noexcept {
   } catch (const std::exception& e) {
     return log::warning("{}", e.what());
   }
+  ncclResult_t result = ncclSuccess;
   if (handle != nullptr) {
-    symmetric_ ? api_.comm_window_deregister(group_.get(), handle) : api_.comm_deregister(group_.get(), handle);
+    result =
+        symmetric_ ? api_.comm_window_deregister(group_.get(), handle) : api_.comm_deregister(group_.get(), handle);
   }
-  api_.mem_free(memory);
+  if (result == ncclSuccess) result = api_.mem_free(memory);
+  if (result != ncclSuccess) log::warning("[comm] group {}: memory is not freed: {}", name_, nccl_reason(api_, result));
 }
 
 }  // namespace octet

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <utility>
 
 #include "src/comm/communicator.h"
 #include "src/owner/lease.h"
@@ -19,5 +21,16 @@ struct FailureContext {
 /// other ranks, or a GPU, nothing is torn down at all: the job is aborted. `after_report` is called before that.
 int run_reporting_failure(const FailureContext& context, const std::function<int()>& work,
                           const std::function<void()>& after_report = nullptr);
+
+/// The same for work with another result.
+template <typename Work>
+auto reporting_failure(const FailureContext& context, const Work& work) {
+  std::optional<decltype(work())> result;
+  run_reporting_failure(context, [&] {
+    result.emplace(work());
+    return 0;
+  });
+  return *std::move(result);
+}
 
 }  // namespace octet
