@@ -1,6 +1,9 @@
 #include "src/cluster/doctor/kernel_log.h"
 
+#include <algorithm>
 #include <charconv>
+
+#include "src/cluster/machine/text_lines.h"
 
 namespace octet {
 namespace {
@@ -8,6 +11,10 @@ namespace {
 constexpr std::string_view fatal_of_switch =
     "it ends all that uses NVLink: leave the node out and reset all its GPUs together, which resets the switches "
     "(nvidia-smi -r), or reboot";
+
+constexpr std::string_view fatal_of_link =
+    "GPUs can no longer exchange anything over NVLink: leave the node out and reset all its GPUs (nvidia-smi -r), or "
+    "reboot it";
 
 /// What "KIND (PCI:DEVICE): NUMBER, REST" is made of.
 struct Parts {
@@ -39,13 +46,43 @@ std::optional<DriverError> error_of_switch(const Parts& parts) {
   return DriverError{"SXid", parts.device, xid, fatal ? "Fatal" : "Non-fatal"};
 }
 
+bool has_word(std::string_view text, std::string_view word) {
+  const auto words = split(text, ' ');
+  return std::ranges::find(words, word) != words.end();
+}
+
+/// Xids 144 to 150 of Blackwell and newer: "149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 09 (0x025525c6 ...)".
+void judge_link(DriverError& error, std::string_view rest) {
+  if (has_word(rest, "Fatal")) {
+    error.said = "Fatal";
+    error.xid.verdict = XidVerdict::broken;
+    error.xid.for_node = fatal_of_link;
+  } else if (has_word(rest, "Nonfatal")) {
+    error.said = "Nonfatal";
+  }
+}
+
+/// Xid 154: "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)".
+void judge_recovery(DriverError& error, std::string_view rest) {
+  const std::size_t to = rest.find(") to ");
+  const std::size_t open = rest.find('(', to == std::string_view::npos ? to : to + 1);
+  const std::size_t close = rest.find(')', open);
+  if (close == std::string_view::npos) return;
+  error.said = std::string(rest.substr(open + 1, close - open - 1));
+  error.xid.verdict = error.said == "None" ? XidVerdict::well : XidVerdict::broken;
+  error.xid.for_node = "leave the node out until that is done (GPU Reset: nvidia-smi -r)";
+}
+
 }  // namespace
 
 std::optional<DriverError> parse_driver_error(const std::string& line) {
   if (const auto parts = parts_of(line, "SXid (")) return error_of_switch(*parts);
   const auto parts = parts_of(line, "NVRM: Xid (");
   if (!parts) return std::nullopt;
-  return DriverError{"Xid", parts->device, find_xid(parts->number), ""};
+  DriverError error{"Xid", parts->device, find_xid(parts->number), ""};
+  if (error.xid.number >= 144 && error.xid.number <= 150) judge_link(error, parts->rest);
+  if (error.xid.number == xid_of_recovery) judge_recovery(error, parts->rest);
+  return error;
 }
 
 }  // namespace octet

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,9 @@ struct DriverError {
   Xid xid;                   ///< its verdict goes by the line's own words where they say how bad it is
   std::string said;          ///< those words
 };
+
+/// Tells which recovery a GPU now needs: what an earlier one of the same GPU said holds no longer.
+inline constexpr std::uint64_t xid_of_recovery = 154;
 
 /// Nothing for any other line, and for those that follow an SXid with its details.
 std::optional<DriverError> parse_driver_error(const std::string& line);

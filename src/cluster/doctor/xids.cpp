@@ -24,12 +24,19 @@ std::vector<Repeated> driver_errors(const std::string& log) {
   for (const std::string& line : lines_of(log)) {
     const auto error = parse_driver_error(line);
     if (!error) continue;
+    if (error->kind == "Xid" && error->xid.number == xid_of_recovery) {
+      for (auto& [key, earlier] : sorted) {
+        if (earlier.error.xid.number == xid_of_recovery) earlier.counts.erase(error->device);
+      }
+    }
     Repeated& same =
         sorted.try_emplace({error->kind, error->xid.number, error->said}, Repeated{*error, {}}).first->second;
     ++same.counts[error->device];
   }
   std::vector<Repeated> out;
-  for (auto& [key, repeated] : sorted) out.push_back(std::move(repeated));
+  for (auto& [key, repeated] : sorted) {
+    if (!repeated.counts.empty()) out.push_back(std::move(repeated));
+  }
   return out;
 }
 
