@@ -49,10 +49,42 @@ TEST(TopologyLint, AFlatTreeOfAVirtualMachineIsFound) {
   EXPECT_HAS(find(f, "topology.locality").advice, "NCCL_TOPO_FILE");
 }
 
-TEST(TopologyLint, ABridgeSlowerThanWhatHangsOnIt) {
+TEST(TopologyLint, ABridgeSlowerThanTheGpuAndTheCardThatMeetBelowIt) {
   const Findings f = lint(topology_text("vm-slow-bridges.xml"));
+  EXPECT_EQ(find(f, "topology.pci_links").state, FindingState::warning);
   EXPECT_HAS(find(f, "topology.pci_links").seen, "bridge (0000:a0:00.0) \"2.5 GT/s PCIe\" x1: 0.2 GB/s to NCCL");
   EXPECT_HAS(find(f, "topology.pci_links").seen, "and 4 more");
+  EXPECT_HAS(find(f, "topology.pci_links").advice, "only traffic with the CPU");
+}
+
+/// A GPU and a card below a switch, each with a bridge of its own, as in Oracle's file for BM.GPU.H100
+/// (oracle-quickstart/oci-hpc, samples/gpu/H100-topology.xml).
+std::string nested_bridges(const std::string& outer, const std::string& above_gpu, const std::string& nvlinks) {
+  const auto bridge = [](const std::string& busid, const std::string& speed) {
+    return fmt::format("<pci busid=\"{}\" class=\"0x060400\" link_speed=\"{}\" link_width=\"16\">\n", busid, speed);
+  };
+  return "<system version=\"1\">\n<cpu numaid=\"0\">\n" + bridge("0000:08:00.0", outer) +
+         bridge("0000:0d:00.0", above_gpu) +
+         "<pci busid=\"0000:0f:00.0\" class=\"0x030200\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\">\n"
+         "<gpu dev=\"0\" sm=\"90\">\n" +
+         nvlinks + "</gpu>\n</pci>\n</pci>\n" + bridge("0000:0a:00.0", "32.0 GT/s PCIe") +
+         "<pci busid=\"0000:0c:00.0\" class=\"0x020000\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\">\n"
+         "<nic>\n<net name=\"mlx5_0\" dev=\"0\" "
+         "speed=\"180000\"/>\n</nic>\n</pci>\n</pci>\n</pci>\n</cpu>\n</system>\n";
+}
+
+TEST(TopologyLint, TheLinkOfASwitchIsForTheCpuAloneWhereGpuAndCardMeetBelowIt) {
+  const std::string fast = "32.0 GT/s PCIe", slow = "5.0 GT/s PCIe";
+  const std::string nvlinks = "<nvlink target=\"0000:1c:00.0\" count=\"18\" tclass=\"0x068000\"/>\n";
+  const Finding uplink = find(lint(nested_bridges(slow, fast, nvlinks)), "topology.pci_links");
+  EXPECT_EQ(uplink.state, FindingState::warning);
+  EXPECT_EQ(uplink.seen, "bridge (0000:08:00.0) \"5.0 GT/s PCIe\" x16: 6.0 GB/s to NCCL");
+  EXPECT_EQ(uplink.advice.find("reseat"), std::string::npos);
+  const Finding way = find(lint(nested_bridges(fast, slow, nvlinks)), "topology.pci_links");
+  EXPECT_EQ(way.state, FindingState::bad) << "the GPU's way to its card";
+  EXPECT_EQ(way.seen, "bridge (0000:0d:00.0) \"5.0 GT/s PCIe\" x16: 6.0 GB/s to NCCL");
+  EXPECT_EQ(find(lint(nested_bridges(slow, fast, "")), "topology.pci_links").state, FindingState::bad)
+      << "GPUs without NVLink reach each other through it";
 }
 
 // As dumps of other programs have it: NCCL knows "32 GT/s" and "32.0 GT/s PCIe", and takes 8 GT/s for this.
