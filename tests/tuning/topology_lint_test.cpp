@@ -87,6 +87,31 @@ TEST(TopologyLint, TheLinkOfASwitchIsForTheCpuAloneWhereGpuAndCardMeetBelowIt) {
       << "GPUs without NVLink reach each other through it";
 }
 
+/// Two A100 below one switch, as AWS's file for p4d has them (aws/aws-ofi-nccl, topology/p4d-24xl-topo.xml).
+std::string two_gpus(const std::string& first, const std::string& second) {
+  const auto a100 = [](const char* busid, const std::string& speed) {
+    return fmt::format(
+        "<pci busid=\"{}\" class=\"0x030200\" vendor=\"0x10de\" device=\"0x20b0\" link_speed=\"{}\" "
+        "link_width=\"16\"/>\n",
+        busid, speed);
+  };
+  return "<system version=\"1\">\n<cpu numaid=\"0\">\n"
+         "<pci busid=\"ffff:ff:01.0\" class=\"0x060400\" link_speed=\"16 GT/s\" link_width=\"16\">\n" +
+         a100("0000:10:1c.0", first) + a100("0000:10:1d.0", second) + "</pci>\n</cpu>\n</system>\n";
+}
+
+TEST(TopologyLint, GpusInSlotsOfAnOlderGenerationAreAWarningWhereAllAre) {
+  const Finding alike = find(lint(two_gpus("8 GT/s", "8 GT/s")), "topology.pci_links");
+  EXPECT_EQ(alike.state, FindingState::warning);
+  EXPECT_HAS(alike.seen, "GPU (0000:10:1c.0) \"8 GT/s\" x16: 12.0 GB/s to NCCL");
+  EXPECT_EQ(alike.expected, "24.0 GB/s");
+  EXPECT_EQ(alike.advice.find("reseat"), std::string::npos);
+  const Finding one = find(lint(two_gpus("16 GT/s", "8 GT/s")), "topology.pci_links");
+  EXPECT_EQ(one.state, FindingState::bad);
+  EXPECT_EQ(one.seen, "GPU (0000:10:1d.0) \"8 GT/s\" x16: 12.0 GB/s to NCCL");
+  EXPECT_HAS(one.advice, "reseat");
+}
+
 // As dumps of other programs have it: NCCL knows "32 GT/s" and "32.0 GT/s PCIe", and takes 8 GT/s for this.
 TEST(TopologyLint, ASpeedThatNcclDoesNotKnow) {
   const Findings f = lint(with(topology_text("dgx-h100.xml"), "\"32.0 GT/s PCIe\"", "\"32.0 GT/s\""));

@@ -135,6 +135,11 @@ Findings summary_of_pci(const Places& places, const std::vector<BadLink>& sick) 
   Findings findings = summary(check, sick, BadLink::Kind::pci, FindingState::bad,
                               "reseat the card or its riser and look at lspci -vv (LnkSta); in a virtual machine give "
                               "NCCL the machine's own file by NCCL_TOPO_FILE");
+  const Findings slots =
+      summary(check, sick, BadLink::Kind::slot, FindingState::warning,
+              "all GPUs alike: the machine's PCIe may be older than the GPUs, as on A100 machines of PCIe 3; else look "
+              "at lspci -vv (LnkSta) and the PCIe speed in the BIOS");
+  findings.insert(findings.end(), slots.begin(), slots.end());
   const Findings uplinks =
       summary(check, sick, BadLink::Kind::uplink, FindingState::warning,
               "GPUs and cards meet below these bridges, so only traffic with the CPU takes their own links: right in "
@@ -169,7 +174,10 @@ std::string some_of(const std::vector<std::string>& parts, const char* separator
 std::vector<BadLink> sick_links(const Places& places) {
   std::vector<BadLink> sick;
   const double gpu_gbs = fastest(places.gpus), nic_gbs = fastest(places.nics);
-  for (const DevicePlace& gpu : places.gpus) check_pci(gpu, std::max(gpu_gbs, gpu_target_gbs(*gpu.device())), sick);
+  for (const DevicePlace& gpu : places.gpus) {
+    const auto kind = link_gbs(*gpu.device()) < 0.99 * gpu_gbs ? BadLink::Kind::pci : BadLink::Kind::slot;
+    check_pci(gpu, std::max(gpu_gbs, gpu_target_gbs(*gpu.device())), sick, kind);
+  }
   for (const DevicePlace& nic : places.nics) check_pci(nic, std::max(nic_gbs, 0.9 * ports_gbs(nic)), sick);
   for (const DevicePlace& bridge : places.bridges) {
     const auto kind = is_for_cpu_alone(*bridge.device()) ? BadLink::Kind::uplink : BadLink::Kind::pci;
