@@ -6,6 +6,7 @@
 #include "src/cluster/profile.h"
 #include "src/tuning/topology/compare_topology.h"
 #include "src/tuning/topology/graph_dump.h"
+#include "src/tuning/topology/hosts.h"
 #include "src/tuning/topology/topology_lint.h"
 #include "tests/data/support.h"
 #include "tests/tuning/topology_support.h"
@@ -150,6 +151,47 @@ TEST(TopologyLint, NamesAndNumbersThatAreThereTwice) {
   EXPECT_EQ(find(lint(with(text, "name=\"mlx5_3\"", "name=\"mlx5_0\"")), "topology.unique").seen,
             "net mlx5_0 (line 6, line 21)");
   EXPECT_EQ(find(lint(with(text, "numaid=\"1\"", "numaid=\"0\"")), "topology.unique").state, FindingState::bad);
+}
+
+/// Dumps of GB200 and GB300 have all hosts of the NVLink domain; bus ids and numbers are those of each host. Made from
+/// what a public report tells of two trays of GB300.
+std::string two_trays(int nvlinks_of_last) {
+  std::string text = "<system version=\"1\">\n";
+  for (int tray = 0; tray < 2; ++tray) {
+    text += fmt::format("<cpu host_hash=\"0x{}\" numaid=\"0\" arch=\"arm64\">\n", tray + 1);
+    for (int gpu = 0; gpu < 2; ++gpu) {
+      text += fmt::format(
+          "<pci busid=\"000{}:06:00.0\" class=\"0x030200\" link_speed=\"64.0 GT/s PCIe\" link_width=\"16\">\n"
+          "<gpu dev=\"{}\" sm=\"103\" rank=\"{}\">\n<nvlink target=\"fffffff:ff:ff.0\" count=\"{}\" "
+          "tclass=\"0x068000\"/>\n</gpu>\n</pci>\n",
+          8 + gpu, gpu, 2 * tray + gpu, tray + gpu == 2 ? nvlinks_of_last : 18);
+    }
+    text += "</cpu>\n";
+  }
+  return text + "</system>\n";
+}
+
+TEST(TopologyLint, HostsOfOneNvlinkDomainAreJudgedForThemselves) {
+  const Findings alike = lint(two_trays(18));
+  EXPECT_EQ(complaints(alike), "topology.hosts");
+  EXPECT_EQ(find(alike, "topology.hosts").seen, "2 hosts of one NVLink domain, each judged for itself");
+  EXPECT_EQ(find(alike, "topology.gpus").seen, "2 GPUs");
+  EXPECT_EQ(find(alike, "topology.unique").state, FindingState::ok);
+  Findings sick = lint(two_trays(17));
+  std::erase_if(sick, [](const Finding& f) { return f.state != FindingState::bad; });
+  ASSERT_EQ(sick.size(), 1U);
+  EXPECT_EQ(sick[0].seen, "host 0x2: GPU 1 (0009:06:00.0) 17 NVLinks");
+  const std::string twice = with(two_trays(18), "0009:06:00.0", "0008:06:00.0");
+  EXPECT_EQ(find(lint(twice), "topology.unique").seen, "host 0x1: busid 0008:06:00.0 (line 3, line 8)");
+}
+
+TEST(TopologyCompare, DevicesOfTheirHosts) {
+  const NodeTopology good = parse_topology(two_trays(18), "a"), sick = parse_topology(two_trays(17), "b");
+  EXPECT_EQ(differences(good, good), std::vector<std::string>());
+  EXPECT_EQ(differences(good, sick), std::vector<std::string>{"GPU 1 (0009:06:00.0) of host 2: NVLinks 18, there 17"});
+  const std::vector<NodeTopology> hosts = hosts_of(sick);
+  ASSERT_EQ(hosts.size(), 2U);
+  EXPECT_EQ(differences(hosts[0], hosts[1]), std::vector<std::string>{"GPU 1 (0009:06:00.0): NVLinks 18, there 17"});
 }
 
 TEST(TopologyLint, CpusAndKeepsThatNcclDoesNotKnow) {

@@ -174,13 +174,4 @@ Findings lint_node(const NodeTopology& topology, const Places& places, const Clu
   return findings;
 }
 
-Findings lint_topology(const NodeTopology& topology, const ClusterProfile* expected) {
-  const Places places(topology);
-  Findings findings = lint_node(topology, places, expected);
-  for (const Findings& part : {lint_links(places), lint_cards(places, expected)}) {
-    findings.insert(findings.end(), part.begin(), part.end());
-  }
-  return findings;
-}
-
 }  // namespace octet
