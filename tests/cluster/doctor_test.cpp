@@ -222,6 +222,7 @@ TEST(Doctor, ErrorsThatRiseAreFound) {
                    .link_layer = "",
                    .firmware = "",
                    .rate = "",
+                   .model = "",
                    .errors = {{"symbol_error", 3}, {"link_downed", 1}}};
   Hca after = before;
   EXPECT_TRUE(risen_errors({before}, {after}).empty());
