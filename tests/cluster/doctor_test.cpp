@@ -208,6 +208,20 @@ TEST(Doctor, GpusThatTheirSwitchesDoNotKnow) {
             "not present: nvidia-smi ended with 2: Field \"fabric.state\" is not a valid field to query.\n");
 }
 
+// "GH200" ends in the name of a GPU that has links to others on every board (leptonai/gpud, pull request 1206).
+TEST(Doctor, AGh200NeedsNoLinksToOtherGpus) {
+  const auto with = [](const std::string& text) {
+    return Changed().with("commands/nvidia-smi-nvlink", text).check("gpu.nvlink", nullptr);
+  };
+  const std::string uuid = " (UUID: GPU-00000000-0000-0000-0000-000000000000)\n";
+  const std::string none = "NVML: Unable to retrieve NVLink information as all links are inActive\n";
+  EXPECT_EQ(with("GPU 0: NVIDIA GH200 480GB" + uuid + none), "not present: NVIDIA GH200 480GB: no link is up\n");
+  EXPECT_EQ(with("GPU 0: NVIDIA H200" + uuid + none), "warning: GPU 0: 0 up, 0 down\n");
+  const std::string linked = "GPU 0: NVIDIA GH200 120GB" + uuid + "\t Link 0: 26.562 GB/s\n";
+  EXPECT_EQ(with(linked + "GPU 1: NVIDIA GH200 120GB" + uuid + "\t Link 0: <inactive>\n"),
+            "bad: GPU 1: 0 up, 1 down\n");
+}
+
 TEST(Doctor, AKernelLogThatMayNotBeReadSaysNothing) {
   EXPECT_EQ(Changed()
                 .with("commands/dmesg", "dmesg: read kernel buffer failed: Operation not permitted")
