@@ -173,6 +173,13 @@ TEST(Doctor, AGpuWithLessMemoryThanTheProfileSays) {
 TEST(Doctor, GpusWithoutEccAndRowsThatFailed) {
   EXPECT_EQ(Changed().with("commands/nvidia-smi-ecc", "0, Disabled, [N/A]\n").check("gpu.ecc", nullptr),
             "warning: ECC is not on: GPU 0: Disabled\n");
+  // As nvidia-smi has it of a GPU for games (tables in Frogging-Family/nvidia-all, pull request 212).
+  EXPECT_EQ(Changed().with("commands/nvidia-smi-ecc", "0, [N/A], [N/A]\n").check("gpu.ecc", nullptr),
+            "not present: these GPUs have no ECC to turn on\n");
+  EXPECT_EQ(Changed().with("commands/nvidia-smi-ecc", "0, [N/A], [N/A]\n1, Disabled, 0\n").check("gpu.ecc", nullptr),
+            "warning: ECC is not on: GPU 1: Disabled\n");
+  EXPECT_EQ(Changed().with("commands/nvidia-smi-ecc", "0, [GPU is lost], [GPU is lost]\n").check("gpu.ecc", nullptr),
+            "warning: ECC is not on: GPU 0: [GPU is lost]\n");
   EXPECT_EQ(
       Changed().with("commands/nvidia-smi-rows", "00000000:1B:00.0, 9, No, Yes\n").check("gpu.remapped_rows", nullptr),
       "bad: 00000000:1B:00.0: a row could not be remapped\n");
