@@ -355,6 +355,20 @@ TEST(Doctor, AFileSystemWithoutLocksIsAWarningAndFineWhereTheProfileKnows) {
   EXPECT_EQ(node.check("storage.locks", &profile), "ok: not used: /gpfs has none, as ibm-infiniband says\n");
 }
 
+// nvidia-smi of R610 has both names (Jaded-Encoding-Thaumaturgy/vs-jetpack, issue 295); with CUDA 14 the old ones go.
+TEST(Doctor, VersionsByTheNamesThatNvidiaSmiHasSinceR610) {
+  const std::string old_names =
+      "Driver Version : 610.57.04 [Deprecated; will be removed in CUDA 14.0. Use KMD Version instead]\n"
+      "CUDA Version   : 13.3 [Deprecated; will be removed in CUDA 14.0. Use CUDA UMD Version instead]\n";
+  const std::string new_names = "KMD Version      : 610.57.04\nCUDA UMD Version : 13.3\n";
+  for (const std::string& text : {old_names, old_names + new_names, new_names}) {
+    Changed node;
+    node.with("commands/nvidia-smi-compute", text);
+    EXPECT_EQ(node.check("versions.driver", nullptr), "ok: 610.57.04\n") << text;
+    EXPECT_EQ(node.check("versions.cuda", nullptr), "ok: 13.3\n") << text;
+  }
+}
+
 TEST(Doctor, VersionsCompareAsNumbers) {
   EXPECT_EQ(parse_version("NCCL version 2.28.9+cuda13.0"), (Version{2, 28, 9}));
   EXPECT_TRUE(parse_version("none").empty());
