@@ -194,6 +194,20 @@ TEST(TopologyCompare, DevicesOfTheirHosts) {
   EXPECT_EQ(differences(hosts[0], hosts[1]), std::vector<std::string>{"GPU 1 (0009:06:00.0): NVLinks 18, there 17"});
 }
 
+// As NVIDIA's design note on NCCL and MLOPart has them on Vera Rubin.
+TEST(TopologyLint, PartsOfAGpuAreOneDevice) {
+  const std::string text =
+      "<system version=\"1\">\n<cpu numaid=\"0\" arch=\"arm64\">\n"
+      "<pci busid=\"0002:81:00.0\" class=\"0x030200\" link_speed=\"64.0 GT/s PCIe\" link_width=\"16\">\n"
+      "<gpu dev=\"0\" sm=\"107\" mlopart=\"0\" rank=\"0\">\n</gpu>\n"
+      "<gpu dev=\"0\" sm=\"107\" mlopart=\"1\" rank=\"1\">\n</gpu>\n</pci>\n</cpu>\n</system>\n";
+  const Findings f = lint(text);
+  EXPECT_EQ(complaints(f), "topology.parts");
+  EXPECT_EQ(find(f, "topology.parts").seen, "0002:81:00.0: 2 <gpu>");
+  EXPECT_EQ(find(f, "topology.gpus").seen, "1 GPUs");
+  EXPECT_EQ(parse_topology(text, "a.xml").cpus[0].devices[0].gpu->rank, 0);
+}
+
 TEST(TopologyLint, CpusAndKeepsThatNcclDoesNotKnow) {
   const std::string text = topology_text("dgx-h100.xml");
   EXPECT_EQ(find(lint(with(text, "GenuineIntel", "KVMKVMKVM")), "topology.cpus").seen,
