@@ -17,6 +17,10 @@ constexpr std::string_view reset_later = "reset the GPU when convenient";
 constexpr std::string_view look_up =
     "look it up in the kernel log (dmesg) and at docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html";
 
+constexpr std::string_view link_error =
+    "the kernel log says whether it is fatal (dmesg); if so, end the run and reset the GPUs, or reboot the node";
+constexpr std::string_view look_at_link = "where it comes back, have the GPU and its NVLinks looked at";
+
 constexpr auto well = XidVerdict::well, watch = XidVerdict::watch, broken = XidVerdict::broken;
 
 constexpr Xid catalog[] = {
@@ -46,6 +50,13 @@ constexpr Xid catalog[] = {
     {136, broken, "an NVLink was not trained", reset, reset_node},
     {140, broken, "ECC error that was not recovered", reset, reset_node},
     {143, broken, "GPU was not initialised", reset, reset_node},
+    {144, watch, "NVLink error (SAW)", link_error, look_at_link},
+    {145, watch, "NVLink error (RLW)", link_error, look_at_link},
+    {146, watch, "NVLink error (TLW)", link_error, look_at_link},
+    {147, watch, "NVLink error (TREX)", link_error, look_at_link},
+    {148, watch, "NVLink error (NVLPW_CTRL)", link_error, look_at_link},
+    {149, watch, "NVLink error (NETIR)", link_error, look_at_link},
+    {150, watch, "NVLink error (MSE)", link_error, look_at_link},
     {154, watch, "the recovery that the GPU needs has changed", "the kernel log has its name (dmesg, \"Xid 154\")",
      "do what the log names"},
     {158, broken, "fatal timeout of the GPU", reset, reset_node},

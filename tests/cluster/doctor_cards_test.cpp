@@ -114,6 +114,27 @@ TEST(Doctor, CardsAboveTheProfilesRateAreAWarning) {
   EXPECT_TRUE(node.check("hca.rate", &profile).starts_with("ok: "));
 }
 
+// Two lanes or one are all that a port has: of NDR200 and HDR100 cards and, as the kernel counts them, of Ethernet
+// (leptonai/gpud, components/accelerator/nvidia/infiniband/class/testdata, has mlx5_bond_0 of a machine of eight H100).
+TEST(Doctor, WithoutAProfileFewerLanesAreAFaultBesideAFasterCardOfTheModel) {
+  const char* check = "hca.rate";
+  const auto file = [](int card, const char* name) {
+    return fmt::format("sys/class/infiniband/mlx5_{}/{}", card, name);
+  };
+  Changed node;
+  for (int i = 0; i < 8; ++i) node.with(file(i, "board_id"), "MT_0000000838\n");
+  node.with(file(7, "ports/1/rate"), "200 Gb/sec (2X NDR)\n").with(file(7, "ports/1/link_layer"), "Ethernet\n");
+  EXPECT_EQ(node.check(check, nullptr), "ok: 200 Gb/sec (2X NDR), 400 Gb/sec (4X NDR)\n");
+  node.with(file(3, "ports/1/rate"), "200 Gb/sec (2X NDR)\n");
+  EXPECT_EQ(node.check(check, nullptr), "warning: mlx5_3: 200 Gb/sec (2X NDR)\n");
+  node.with(file(3, "board_id"), "MT_0000001041\n");
+  EXPECT_TRUE(node.check(check, nullptr).starts_with("ok: ")) << "another model may have two lanes";
+  node.with(file(7, "ports/1/rate"), "25 Gb/sec (1X EDR)\n");
+  EXPECT_TRUE(node.check(check, nullptr).starts_with("ok: "));
+  for (int i = 0; i < 8; ++i) node.with(file(i, "ports/1/rate"), "100 Gb/sec (2X HDR)\n");
+  EXPECT_EQ(node.check(check, nullptr), "ok: 100 Gb/sec (2X HDR)\n");
+}
+
 TEST(Doctor, TheFrontendIsAnInterfaceThatIsUp) {
   const char* check = "net.frontend";
   ClusterProfile profile = expected_node();

@@ -173,6 +173,13 @@ TEST(Doctor, AGpuWithLessMemoryThanTheProfileSays) {
 TEST(Doctor, GpusWithoutEccAndRowsThatFailed) {
   EXPECT_EQ(Changed().with("commands/nvidia-smi-ecc", "0, Disabled, [N/A]\n").check("gpu.ecc", nullptr),
             "warning: ECC is not on: GPU 0: Disabled\n");
+  // As nvidia-smi has it of a GPU for games (tables in Frogging-Family/nvidia-all, pull request 212).
+  EXPECT_EQ(Changed().with("commands/nvidia-smi-ecc", "0, [N/A], [N/A]\n").check("gpu.ecc", nullptr),
+            "not present: these GPUs have no ECC to turn on\n");
+  EXPECT_EQ(Changed().with("commands/nvidia-smi-ecc", "0, [N/A], [N/A]\n1, Disabled, 0\n").check("gpu.ecc", nullptr),
+            "warning: ECC is not on: GPU 1: Disabled\n");
+  EXPECT_EQ(Changed().with("commands/nvidia-smi-ecc", "0, [GPU is lost], [GPU is lost]\n").check("gpu.ecc", nullptr),
+            "warning: ECC is not on: GPU 0: [GPU is lost]\n");
   EXPECT_EQ(
       Changed().with("commands/nvidia-smi-rows", "00000000:1B:00.0, 9, No, Yes\n").check("gpu.remapped_rows", nullptr),
       "bad: 00000000:1B:00.0: a row could not be remapped\n");
@@ -208,6 +215,20 @@ TEST(Doctor, GpusThatTheirSwitchesDoNotKnow) {
             "not present: nvidia-smi ended with 2: Field \"fabric.state\" is not a valid field to query.\n");
 }
 
+// "GH200" ends in the name of a GPU that has links to others on every board (leptonai/gpud, pull request 1206).
+TEST(Doctor, AGh200NeedsNoLinksToOtherGpus) {
+  const auto with = [](const std::string& text) {
+    return Changed().with("commands/nvidia-smi-nvlink", text).check("gpu.nvlink", nullptr);
+  };
+  const std::string uuid = " (UUID: GPU-00000000-0000-0000-0000-000000000000)\n";
+  const std::string none = "NVML: Unable to retrieve NVLink information as all links are inActive\n";
+  EXPECT_EQ(with("GPU 0: NVIDIA GH200 480GB" + uuid + none), "not present: NVIDIA GH200 480GB: no link is up\n");
+  EXPECT_EQ(with("GPU 0: NVIDIA H200" + uuid + none), "warning: GPU 0: 0 up, 0 down\n");
+  const std::string linked = "GPU 0: NVIDIA GH200 120GB" + uuid + "\t Link 0: 26.562 GB/s\n";
+  EXPECT_EQ(with(linked + "GPU 1: NVIDIA GH200 120GB" + uuid + "\t Link 0: <inactive>\n"),
+            "bad: GPU 1: 0 up, 1 down\n");
+}
+
 TEST(Doctor, AKernelLogThatMayNotBeReadSaysNothing) {
   EXPECT_EQ(Changed()
                 .with("commands/dmesg", "dmesg: read kernel buffer failed: Operation not permitted")
@@ -222,6 +243,7 @@ TEST(Doctor, ErrorsThatRiseAreFound) {
                    .link_layer = "",
                    .firmware = "",
                    .rate = "",
+                   .model = "",
                    .errors = {{"symbol_error", 3}, {"link_downed", 1}}};
   Hca after = before;
   EXPECT_TRUE(risen_errors({before}, {after}).empty());
@@ -331,6 +353,20 @@ TEST(Doctor, AFileSystemWithoutLocksIsAWarningAndFineWhereTheProfileKnows) {
   node.with("commands/flock.exit", "65");
   profile.file_systems = {{.path = "/gpfs", .kind = "gpfs", .advice = "", .locks = false}};
   EXPECT_EQ(node.check("storage.locks", &profile), "ok: not used: /gpfs has none, as ibm-infiniband says\n");
+}
+
+// nvidia-smi of R610 has both names (Jaded-Encoding-Thaumaturgy/vs-jetpack, issue 295); with CUDA 14 the old ones go.
+TEST(Doctor, VersionsByTheNamesThatNvidiaSmiHasSinceR610) {
+  const std::string old_names =
+      "Driver Version : 610.57.04 [Deprecated; will be removed in CUDA 14.0. Use KMD Version instead]\n"
+      "CUDA Version   : 13.3 [Deprecated; will be removed in CUDA 14.0. Use CUDA UMD Version instead]\n";
+  const std::string new_names = "KMD Version      : 610.57.04\nCUDA UMD Version : 13.3\n";
+  for (const std::string& text : {old_names, old_names + new_names, new_names}) {
+    Changed node;
+    node.with("commands/nvidia-smi-compute", text);
+    EXPECT_EQ(node.check("versions.driver", nullptr), "ok: 610.57.04\n") << text;
+    EXPECT_EQ(node.check("versions.cuda", nullptr), "ok: 13.3\n") << text;
+  }
 }
 
 TEST(Doctor, VersionsCompareAsNumbers) {

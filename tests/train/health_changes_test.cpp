@@ -65,6 +65,13 @@ TEST(HealthChanges, XidsThatNeedAReset) {
   }
 }
 
+/// NVML tells the number alone, and the kernel's log whether it is fatal.
+TEST(HealthChanges, ErrorsOfNvlinksReferToTheKernelsLog) {
+  for (std::uint64_t xid = 144; xid <= 150; ++xid) {
+    EXPECT_NE(describe_xid(xid).find("the kernel log says whether it is fatal"), std::string::npos) << xid;
+  }
+}
+
 TEST(HealthChanges, EccCountsThatWentUp) {
   DeviceReadings now = healthy();
   now.ecc_corrected = 9;

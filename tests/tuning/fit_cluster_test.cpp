@@ -234,6 +234,26 @@ TEST(ClusterFit, Nccl230IsFittedAndSaysWhoseChannelsItTook) {
   EXPECT_EQ(told(fit), 1);
 }
 
+TEST(ClusterFit, AnNcclWithoutACostModelIsFittedWithoutConstantsAndChoices) {
+  ModelConstants constants = default_constants(nccl_2_28_9);
+  for (double& us : constants.hw_latency.at(static_cast<std::size_t>(LinkKind::net)).at(1)) us += 40;
+  MadeUpCluster cluster(constants);
+  std::vector<BenchmarkFile> files{cluster.run(Collective::all_reduce, Algorithm::ring, Protocol::simple, 8)};
+  const ClusterFit known = fit_cluster(files, cluster.profile(), "");
+  EXPECT_TRUE(known.has_model);
+  EXPECT_FALSE(known.constants.empty());
+  files.front().nccl = "2.31.2";
+  const ClusterFit fit = fit_cluster(files, cluster.profile(), "");
+  EXPECT_FALSE(fit.has_model);
+  EXPECT_EQ(fit.tuning.nccl, "2.31.2");
+  ASSERT_EQ(fit.tuning.fits.size(), known.tuning.fits.size());
+  EXPECT_EQ(fit.tuning.fits.front().alpha_us, known.tuning.fits.front().alpha_us);
+  EXPECT_TRUE(fit.constants.empty() && fit.tuning.constants.empty() && fit.tuning.choices.empty());
+  EXPECT_TRUE(has_note(fit, "NCCL 2.31.2: no cost model of it is known here"));
+  EXPECT_THROW(fit_cluster(files, cluster.profile(), "2.30.7"), Error);
+  EXPECT_THROW(fit_cluster(files, cluster.profile(), "new"), Error);
+}
+
 TEST(ClusterFit, VersionsMustAgree) {
   MadeUpCluster cluster(default_constants(nccl_2_28_9));
   std::vector<BenchmarkFile> files{cluster.run(Collective::all_reduce, Algorithm::ring, Protocol::simple, 8)};

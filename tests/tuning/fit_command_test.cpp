@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/tuning/tuning_file.h"
+#include "tests/data/support.h"
 #include "tests/support/expect_has.h"
 #include "tests/support/run_command.h"
 #include "tests/tuning/fit_support.h"
@@ -38,6 +39,37 @@ TEST(TuneFitCommand, Json) {
   const auto json = nlohmann::json::parse(r.out);
   EXPECT_EQ(json.at("groups").at(0).at("algorithm"), "tree");
   EXPECT_EQ(json.at("tuning").at("fits").size(), 1U);
+}
+
+// The first rows of the table in NVIDIA/dgx-spark-playbooks, pull request 103.
+constexpr const char* table_of_2_31 = R"(# nccl-tests version 2.20.0 (b4d5bee) nccl-headers=23102 nccl-library=23102
+# Collective test starting: all_reduce_perf
+#  Rank  0 Group  0 Pid 1666603 on spark-d708 device  0 [000f:01:00] NVIDIA GB10
+#  Rank  1 Group  0 Pid 1669515 on spark-dbf4 device  0 [000f:01:00] NVIDIA GB10
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)
+        8192          2048     float     sum      -1    35.15    0.23    0.23       0    30.33    0.27    0.27       0
+       16384          4096     float     sum      -1    31.67    0.52    0.52       0    30.75    0.53    0.53       0
+       32768          8192     float     sum      -1    39.56    0.83    0.83       0    37.44    0.88    0.88       0
+       65536         16384     float     sum      -1    67.93    0.96    0.96       0    64.71    1.01    1.01       0
+# Out of bounds values : 0 OK
+)";
+
+TEST(TuneFitCommand, AnNcclWithoutACostModelIsFittedAndNotWritten) {
+  const std::string folder = testing::TempDir(), output = folder + "of_2_31.json";
+  std::filesystem::remove(output);
+  write_bytes(folder + "of_2_31.txt", table_of_2_31);
+  const std::string command = tune_fit + folder + "of_2_31.txt --cluster ibm-infiniband --algo ring --proto simple";
+  const CommandResult shown = run_command(command);
+  EXPECT_EQ(shown.exit_code, 0) << shown.all();
+  EXPECT_HAS(shown.out, "NCCL 2.31.2: time = alpha");
+  EXPECT_HAS(shown.out, "all_reduce      ring/simple           2 x 1");
+  EXPECT_HAS(shown.out, "choices where measurement contradicts the model: no model of NCCL 2.31.2 is known");
+  const CommandResult written = run_command(command + " --output " + output);
+  EXPECT_EQ(written.exit_code, 64);
+  EXPECT_HAS(written.err, "not written: measured with NCCL 2.31.2, expected 2.27 to 2.30");
+  EXPECT_FALSE(std::filesystem::exists(output));
 }
 
 TEST(TuneFitCommand, ErrorsSayWhatIsWrong) {

@@ -111,6 +111,30 @@ TEST(FitReaders, NcclSaysItsVersionItself) {
                 "a run with NCCL 2.28.9 in a file of NCCL 2.21.5; give them in files of their own");
 }
 
+/// Every line of a sample with a word before it.
+std::string labelled(const std::string& name, const std::string& label) {
+  const std::string text = text_of(name);
+  std::string out = label;
+  for (const char c : text) out += c == '\n' ? "\n" + label : std::string(1, c);
+  return out;
+}
+
+TEST(FitReaders, LabelsOfHostsAndPodsAreTakenOff) {
+  const std::string sample = "v2.17.10-reduce_scatter.txt";
+  const BenchmarkFile plain = read_measurements(fit_samples + sample);
+  for (const std::string label : {"node-0: ", "gpu01.cluster.local: ", "[pod/nccl-0/main] ", "3: "}) {
+    const BenchmarkFile file = read_text("labelled.txt", labelled(sample, label));
+    EXPECT_EQ(file.nccl, plain.nccl) << label;
+    ASSERT_EQ(file.rows.size(), plain.rows.size()) << label;
+    EXPECT_EQ(file.rows.back().microseconds, plain.rows.back().microseconds) << label;
+    EXPECT_EQ(file.notes.size(), plain.notes.size()) << label;
+  }
+  // A single such line is a program's own, and no row.
+  const BenchmarkFile one =
+      read_text("one.txt", changed(sample, "# Out of bounds", "step: 8192 done\n# Out of bounds"));
+  EXPECT_EQ(one.rows.size(), plain.rows.size());
+}
+
 TEST(FitReaders, Version219WithColumnsOfEachIteration) {
   const BenchmarkFile file = read_measurements(fit_samples + "v2.19.6-per-iteration.txt");
   EXPECT_EQ(file.nccl, "2.29.7");

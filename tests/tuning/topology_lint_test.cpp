@@ -6,6 +6,7 @@
 #include "src/cluster/profile.h"
 #include "src/tuning/topology/compare_topology.h"
 #include "src/tuning/topology/graph_dump.h"
+#include "src/tuning/topology/hosts.h"
 #include "src/tuning/topology/topology_lint.h"
 #include "tests/data/support.h"
 #include "tests/tuning/topology_support.h"
@@ -49,10 +50,67 @@ TEST(TopologyLint, AFlatTreeOfAVirtualMachineIsFound) {
   EXPECT_HAS(find(f, "topology.locality").advice, "NCCL_TOPO_FILE");
 }
 
-TEST(TopologyLint, ABridgeSlowerThanWhatHangsOnIt) {
+TEST(TopologyLint, ABridgeSlowerThanTheGpuAndTheCardThatMeetBelowIt) {
   const Findings f = lint(topology_text("vm-slow-bridges.xml"));
+  EXPECT_EQ(find(f, "topology.pci_links").state, FindingState::warning);
   EXPECT_HAS(find(f, "topology.pci_links").seen, "bridge (0000:a0:00.0) \"2.5 GT/s PCIe\" x1: 0.2 GB/s to NCCL");
   EXPECT_HAS(find(f, "topology.pci_links").seen, "and 4 more");
+  EXPECT_HAS(find(f, "topology.pci_links").advice, "only traffic with the CPU");
+}
+
+/// A GPU and a card below a switch, each with a bridge of its own, as in Oracle's file for BM.GPU.H100
+/// (oracle-quickstart/oci-hpc, samples/gpu/H100-topology.xml).
+std::string nested_bridges(const std::string& outer, const std::string& above_gpu, const std::string& nvlinks) {
+  const auto bridge = [](const std::string& busid, const std::string& speed) {
+    return fmt::format("<pci busid=\"{}\" class=\"0x060400\" link_speed=\"{}\" link_width=\"16\">\n", busid, speed);
+  };
+  return "<system version=\"1\">\n<cpu numaid=\"0\">\n" + bridge("0000:08:00.0", outer) +
+         bridge("0000:0d:00.0", above_gpu) +
+         "<pci busid=\"0000:0f:00.0\" class=\"0x030200\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\">\n"
+         "<gpu dev=\"0\" sm=\"90\">\n" +
+         nvlinks + "</gpu>\n</pci>\n</pci>\n" + bridge("0000:0a:00.0", "32.0 GT/s PCIe") +
+         "<pci busid=\"0000:0c:00.0\" class=\"0x020000\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\">\n"
+         "<nic>\n<net name=\"mlx5_0\" dev=\"0\" "
+         "speed=\"180000\"/>\n</nic>\n</pci>\n</pci>\n</pci>\n</cpu>\n</system>\n";
+}
+
+TEST(TopologyLint, TheLinkOfASwitchIsForTheCpuAloneWhereGpuAndCardMeetBelowIt) {
+  const std::string fast = "32.0 GT/s PCIe", slow = "5.0 GT/s PCIe";
+  const std::string nvlinks = "<nvlink target=\"0000:1c:00.0\" count=\"18\" tclass=\"0x068000\"/>\n";
+  const Finding uplink = find(lint(nested_bridges(slow, fast, nvlinks)), "topology.pci_links");
+  EXPECT_EQ(uplink.state, FindingState::warning);
+  EXPECT_EQ(uplink.seen, "bridge (0000:08:00.0) \"5.0 GT/s PCIe\" x16: 6.0 GB/s to NCCL");
+  EXPECT_EQ(uplink.advice.find("reseat"), std::string::npos);
+  const Finding way = find(lint(nested_bridges(fast, slow, nvlinks)), "topology.pci_links");
+  EXPECT_EQ(way.state, FindingState::bad) << "the GPU's way to its card";
+  EXPECT_EQ(way.seen, "bridge (0000:0d:00.0) \"5.0 GT/s PCIe\" x16: 6.0 GB/s to NCCL");
+  EXPECT_EQ(find(lint(nested_bridges(slow, fast, "")), "topology.pci_links").state, FindingState::bad)
+      << "GPUs without NVLink reach each other through it";
+}
+
+/// Two A100 below one switch, as AWS's file for p4d has them (aws/aws-ofi-nccl, topology/p4d-24xl-topo.xml).
+std::string two_gpus(const std::string& first, const std::string& second) {
+  const auto a100 = [](const char* busid, const std::string& speed) {
+    return fmt::format(
+        "<pci busid=\"{}\" class=\"0x030200\" vendor=\"0x10de\" device=\"0x20b0\" link_speed=\"{}\" "
+        "link_width=\"16\"/>\n",
+        busid, speed);
+  };
+  return "<system version=\"1\">\n<cpu numaid=\"0\">\n"
+         "<pci busid=\"ffff:ff:01.0\" class=\"0x060400\" link_speed=\"16 GT/s\" link_width=\"16\">\n" +
+         a100("0000:10:1c.0", first) + a100("0000:10:1d.0", second) + "</pci>\n</cpu>\n</system>\n";
+}
+
+TEST(TopologyLint, GpusInSlotsOfAnOlderGenerationAreAWarningWhereAllAre) {
+  const Finding alike = find(lint(two_gpus("8 GT/s", "8 GT/s")), "topology.pci_links");
+  EXPECT_EQ(alike.state, FindingState::warning);
+  EXPECT_HAS(alike.seen, "GPU (0000:10:1c.0) \"8 GT/s\" x16: 12.0 GB/s to NCCL");
+  EXPECT_EQ(alike.expected, "24.0 GB/s");
+  EXPECT_EQ(alike.advice.find("reseat"), std::string::npos);
+  const Finding one = find(lint(two_gpus("16 GT/s", "8 GT/s")), "topology.pci_links");
+  EXPECT_EQ(one.state, FindingState::bad);
+  EXPECT_EQ(one.seen, "GPU (0000:10:1d.0) \"8 GT/s\" x16: 12.0 GB/s to NCCL");
+  EXPECT_HAS(one.advice, "reseat");
 }
 
 // As dumps of other programs have it: NCCL knows "32 GT/s" and "32.0 GT/s PCIe", and takes 8 GT/s for this.
@@ -93,6 +151,61 @@ TEST(TopologyLint, NamesAndNumbersThatAreThereTwice) {
   EXPECT_EQ(find(lint(with(text, "name=\"mlx5_3\"", "name=\"mlx5_0\"")), "topology.unique").seen,
             "net mlx5_0 (line 6, line 21)");
   EXPECT_EQ(find(lint(with(text, "numaid=\"1\"", "numaid=\"0\"")), "topology.unique").state, FindingState::bad);
+}
+
+/// Dumps of GB200 and GB300 have all hosts of the NVLink domain; bus ids and numbers are those of each host. Made from
+/// what a public report tells of two trays of GB300.
+std::string two_trays(int nvlinks_of_last) {
+  std::string text = "<system version=\"1\">\n";
+  for (int tray = 0; tray < 2; ++tray) {
+    text += fmt::format("<cpu host_hash=\"0x{}\" numaid=\"0\" arch=\"arm64\">\n", tray + 1);
+    for (int gpu = 0; gpu < 2; ++gpu) {
+      text += fmt::format(
+          "<pci busid=\"000{}:06:00.0\" class=\"0x030200\" link_speed=\"64.0 GT/s PCIe\" link_width=\"16\">\n"
+          "<gpu dev=\"{}\" sm=\"103\" rank=\"{}\">\n<nvlink target=\"fffffff:ff:ff.0\" count=\"{}\" "
+          "tclass=\"0x068000\"/>\n</gpu>\n</pci>\n",
+          8 + gpu, gpu, 2 * tray + gpu, tray + gpu == 2 ? nvlinks_of_last : 18);
+    }
+    text += "</cpu>\n";
+  }
+  return text + "</system>\n";
+}
+
+TEST(TopologyLint, HostsOfOneNvlinkDomainAreJudgedForThemselves) {
+  const Findings alike = lint(two_trays(18));
+  EXPECT_EQ(complaints(alike), "topology.hosts");
+  EXPECT_EQ(find(alike, "topology.hosts").seen, "2 hosts of one NVLink domain, each judged for itself");
+  EXPECT_EQ(find(alike, "topology.gpus").seen, "2 GPUs");
+  EXPECT_EQ(find(alike, "topology.unique").state, FindingState::ok);
+  Findings sick = lint(two_trays(17));
+  std::erase_if(sick, [](const Finding& f) { return f.state != FindingState::bad; });
+  ASSERT_EQ(sick.size(), 1U);
+  EXPECT_EQ(sick[0].seen, "host 0x2: GPU 1 (0009:06:00.0) 17 NVLinks");
+  const std::string twice = with(two_trays(18), "0009:06:00.0", "0008:06:00.0");
+  EXPECT_EQ(find(lint(twice), "topology.unique").seen, "host 0x1: busid 0008:06:00.0 (line 3, line 8)");
+}
+
+TEST(TopologyCompare, DevicesOfTheirHosts) {
+  const NodeTopology good = parse_topology(two_trays(18), "a"), sick = parse_topology(two_trays(17), "b");
+  EXPECT_EQ(differences(good, good), std::vector<std::string>());
+  EXPECT_EQ(differences(good, sick), std::vector<std::string>{"GPU 1 (0009:06:00.0) of host 2: NVLinks 18, there 17"});
+  const std::vector<NodeTopology> hosts = hosts_of(sick);
+  ASSERT_EQ(hosts.size(), 2U);
+  EXPECT_EQ(differences(hosts[0], hosts[1]), std::vector<std::string>{"GPU 1 (0009:06:00.0): NVLinks 18, there 17"});
+}
+
+// As NVIDIA's design note on NCCL and MLOPart has them on Vera Rubin.
+TEST(TopologyLint, PartsOfAGpuAreOneDevice) {
+  const std::string text =
+      "<system version=\"1\">\n<cpu numaid=\"0\" arch=\"arm64\">\n"
+      "<pci busid=\"0002:81:00.0\" class=\"0x030200\" link_speed=\"64.0 GT/s PCIe\" link_width=\"16\">\n"
+      "<gpu dev=\"0\" sm=\"107\" mlopart=\"0\" rank=\"0\">\n</gpu>\n"
+      "<gpu dev=\"0\" sm=\"107\" mlopart=\"1\" rank=\"1\">\n</gpu>\n</pci>\n</cpu>\n</system>\n";
+  const Findings f = lint(text);
+  EXPECT_EQ(complaints(f), "topology.parts");
+  EXPECT_EQ(find(f, "topology.parts").seen, "0002:81:00.0: 2 <gpu>");
+  EXPECT_EQ(find(f, "topology.gpus").seen, "1 GPUs");
+  EXPECT_EQ(parse_topology(text, "a.xml").cpus[0].devices[0].gpu->rank, 0);
 }
 
 TEST(TopologyLint, CpusAndKeepsThatNcclDoesNotKnow) {

@@ -37,7 +37,8 @@ void declare(Schema& schema, Options& o) {
   schema.add("cluster", o.cluster)
       .required()
       .help("A name under configs/clusters or a YAML file; --cluster.section.key VALUE changes a key of it.");
-  schema.add("nccl", o.nccl).help("The version measured, 2.27 to 2.30; default: as the files say.");
+  schema.add("nccl", o.nccl)
+      .help("The version measured; default: as the files say. Constants and choices are derived for 2.27 to 2.30.");
   schema.add("collective", o.collective)
       .help("One of all_reduce, all_gather, reduce_scatter, broadcast, reduce; default: as the files say.");
   schema.add("algo", o.algorithm).help("What NCCL_ALGO was set to, where the files do not say.");
@@ -98,6 +99,13 @@ int run_fit(const std::vector<std::string>& arguments) {
   provenance.tool = "octet " OCTET_VERSION;
   o.json ? print_json(fit) : print_text(fit);
   if (o.output.empty()) return 0;
+  if (!fit.has_model) {
+    throw usage_error(
+        "tuning",
+        "--output {}: not written: measured with NCCL {}, expected 2.27 to 2.30, whose tuning such a file "
+        "is for",
+        o.output, fit.tuning.nccl);
+  }
   if (fit.tuning.fits.empty()) {
     throw usage_error("tuning",
                       "{}: not written: no group has both algorithm and protocol and enough rows; run the "

@@ -81,9 +81,10 @@ void print_text(const ClusterFit& fit) {
   log::out("{:<15} {:<18} {:>4}   {:<3} {:>17} {:>17} {:>5} {:>5} {:>7}   {}", "collective", "algorithm", "nodes",
            "ranks", "alpha (us)", "beta (GB/s)", "rows", "out", "noise %", "sizes");
   for (const FittedGroup& group : fit.groups) print_group(group);
-  log::out("\nconstants of NCCL's model that the fits change:{}", fit.constants.empty() ? " none" : "");
+  const std::string without = fit.has_model ? " none" : fmt::format(" no model of NCCL {} is known", tuning.nccl);
+  log::out("\nconstants of NCCL's model that the fits change:{}", fit.constants.empty() ? without : "");
   for (const std::string& line : fit.constants) log::out("  {}", line);
-  log::out("choices where measurement contradicts the model:{}", tuning.choices.empty() ? " none" : "");
+  log::out("choices where measurement contradicts the model:{}", tuning.choices.empty() ? without : "");
   for (const TunedChoice& choice : tuning.choices) print_choice(choice);
   std::vector<std::string> notes = tuning.provenance.notes;
   std::erase_if(notes, [&](const std::string& note) {

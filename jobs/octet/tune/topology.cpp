@@ -16,6 +16,7 @@
 #include "src/tuning/topology/draw.h"
 #include "src/tuning/topology/format_lint.h"
 #include "src/tuning/topology/graph_dump.h"
+#include "src/tuning/topology/hosts.h"
 #include "src/tuning/topology/nccl_xml.h"
 #include "src/tuning/topology/topology_lint.h"
 #include "src/tuning/topology/xml_fields.h"
@@ -75,7 +76,7 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
   add_count(schema, "nodes", o.nodes).help("Nodes of the network to draw; default: all of the profile, or 64.");
   schema.add("compare", o.compare).help("Another node's topology, that should be the same.");
   schema.add("svg", o.svg).help("Draw into this file: the node; with --graph alone its graphs; else the network.");
-  schema.add("xml", o.xml).help("Write the topology as NCCL reads it, for NCCL_TOPO_FILE.");
+  schema.add("xml", o.xml).help("Write the topology as NCCL reads it, for NCCL_TOPO_FILE; of several hosts the first.");
   schema.add_flag("json", o.json).help("Findings as one JSON object on one line, as octet doctor --json.");
   schema.add_flag("quiet", o.quiet).help("Findings alone, and of those what is not ok.");
   std::vector<std::string> words = arguments;
@@ -158,7 +159,7 @@ int run_topology(const std::vector<std::string>& arguments) {
     if (!o->compare.empty())
       findings.push_back(compare(*topology, parse_topology(read_topology_text(o->compare), o->compare)));
     if (!o->svg.empty()) write_file(o->svg, to_svg(*topology));
-    if (!o->xml.empty()) write_file(o->xml, to_nccl_xml(*topology));
+    if (!o->xml.empty()) write_file(o->xml, to_nccl_xml(hosts_of(*topology).front()));
   }
   if (!o->graph.empty()) {
     const GraphDump dump = parse_graphs(read_xml_text(o->graph), o->graph);

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "src/base/options/text.h"
 #include "src/cluster/doctor/doctor_checks.h"
 #include "src/cluster/machine/text_lines.h"
@@ -28,6 +30,12 @@ Rows rows_of(const Examination& e, const std::string& check, const std::string& 
 
 bool is_yes(const std::string& value) {
   return value == "Yes" || value == "Active" || value == "1";
+}
+
+/// False where nvidia-smi has nothing to tell: of ECC, that the GPU has none; of the fabric, that it is behind no
+/// NVSwitch, or older than Hopper. That a GPU is lost, which nvidia-smi says in brackets too, is something.
+bool tells(const std::string& value) {
+  return value != "N/A" && value != "[N/A]" && value != "Not Supported" && value != "[Not Supported]";
 }
 
 bool is_count(const std::string& value) {
@@ -64,7 +72,12 @@ void check_ecc(const Examination& e, Findings& out) {
   std::vector<std::string> errors, off;
   for (const auto& row : rows) {
     if (is_count(row[2])) errors.push_back(fmt::format("GPU {}: {} uncorrected", row[0], row[2]));
-    if (row[1] != "Enabled") off.push_back(fmt::format("GPU {}: {}", row[0], row[1]));
+    if (row[1] != "Enabled" && tells(row[1])) off.push_back(fmt::format("GPU {}: {}", row[0], row[1]));
+  }
+  const bool none_has_it = std::ranges::none_of(rows, [](const auto& row) { return tells(row[1]); });
+  if (none_has_it && errors.empty()) {
+    out.push_back({"gpu.ecc", FindingState::absent, "these GPUs have no ECC to turn on", "", ""});
+    return;
   }
   if (errors.empty() && !off.empty()) {
     out.push_back({"gpu.ecc", FindingState::warning, "ECC is not on: " + joined(off), "Enabled on all",
@@ -119,12 +132,6 @@ void check_gpu_clocks(const Examination& e, Findings& out) {
       judge("gpu.clocks", soft, FindingState::warning, "not slowed down", "no slowdown", "check the node's cooling"));
 }
 
-/// False where nvidia-smi has no state to tell: the GPU is behind no NVSwitch, or older than Hopper. That a GPU is
-/// lost, which nvidia-smi says in brackets too, counts as a state.
-bool tells_of_fabric(const std::string& value) {
-  return value != "N/A" && value != "[N/A]" && value != "Not Supported" && value != "[Not Supported]";
-}
-
 /// A GPU behind NVSwitches has to be registered with them by the fabric manager, or CUDA does not start: "system not
 /// yet initialized". All else that nvidia-smi tells of such a GPU looks healthy.
 void check_registration(const Examination& e, Findings& out) {
@@ -136,7 +143,7 @@ void check_registration(const Examination& e, Findings& out) {
   for (const auto& row : rows) {
     const bool is_through = row[1] == "Completed";
     const std::string& told = is_through ? row[2] : row[1];
-    if (!tells_of_fabric(told)) continue;
+    if (!tells(told)) continue;
     ++known;
     if (told != (is_through ? "Success" : "Completed")) faults.push_back(fmt::format("GPU {}: {}", row[0], told));
   }

@@ -32,6 +32,7 @@ Hca read_hca(const Machine& machine, const std::string& name) {
           .link_layer = machine.read(port + "link_layer").value_or(""),
           .firmware = machine.read(folder + name + "/fw_ver").value_or(""),
           .rate = machine.read(port + "rate").value_or("unknown"),
+          .model = machine.read(folder + name + "/board_id").value_or(""),
           .errors = {}};
   for (const std::string counter : counters) {
     if (const auto value = machine.read_number(port + counter)) {

@@ -15,6 +15,7 @@ namespace octet {
 struct Hca {
   std::string name, state, link_layer, firmware;  ///< state: ACTIVE, DOWN, INIT, ARMED
   std::string rate;                               ///< "400 Gb/sec (4X NDR)"
+  std::string model;                              ///< board_id, such as "MT_0000000838"; empty: unknown
   std::map<std::string, long long> errors;        ///< counters of the link, by their file's name
 
   bool active() const { return state == "ACTIVE"; }

@@ -93,6 +93,16 @@ Findings check_profile_rate(const Examination& e, const Hcas& cards) {
            "correct nics.gbps, the rate of one card in Gb/s (not GB/s), by which octet tune predicts and pins"}};
 }
 
+/// A link of InfiniBand that came up with fewer lanes, where another card of the same model has a faster one: many
+/// ports have two lanes or one. Of Ethernet the kernel makes lanes up from the speed.
+bool is_narrow(const Hca& card, const Hcas& cards) {
+  const bool fewer = card.rate.find("(1X") != std::string::npos || card.rate.find("(2X") != std::string::npos;
+  return fewer && card.link_layer != "Ethernet" && std::ranges::any_of(cards, [&](const Hca& other) {
+           return other.active() && other.model == card.model && other.link_layer == card.link_layer &&
+                  other.gbps() > card.gbps();
+         });
+}
+
 /// A link that came up with fewer lanes or at a lower speed.
 Finding check_rate(const Examination& e, const Hcas& cards) {
   const auto expected = e.expects_verbs() ? e.profile->nics.gbps : 0;
@@ -101,8 +111,7 @@ Finding check_rate(const Examination& e, const Hcas& cards) {
   std::int64_t fast = 0;
   for (const Hca& card : cards) {
     if (!card.active()) continue;
-    const bool narrow = card.rate.find("(1X") != std::string::npos || card.rate.find("(2X") != std::string::npos;
-    const bool is_slow = expected > 0 ? card.gbps() < expected : narrow;
+    const bool is_slow = expected > 0 ? card.gbps() < expected : is_narrow(card, cards);
     if (is_slow) slow.push_back(fmt::format("{}: {}", card.name, card.rate));
     if (!is_slow) ++fast;
     rates.insert(card.rate);
@@ -114,7 +123,8 @@ Finding check_rate(const Examination& e, const Hcas& cards) {
   }
   const bool needed = expected > 0 && (named(e) || fast < e.profile->nics.per_node);
   return {"hca.rate", needed ? FindingState::bad : FindingState::warning, joined(slow),
-          expected > 0 ? fmt::format("{} Gb/s, as {} says", expected, e.profile->name) : "all lanes of the port",
+          expected > 0 ? fmt::format("{} Gb/s, as {} says", expected, e.profile->name)
+                       : "as fast as the other cards of its model",
           "check cable and transceiver (mlxlink -d DEVICE -m), then the switch port; reset the port"};
 }
 

@@ -34,6 +34,7 @@ std::vector<Gpu> parse(const std::string& text) {
 int links_of(const std::string& name) {
   const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
   if (has("PCIe") || has("NVL")) return 0;
+  if (has("GH200")) return 0;  // linked to its own CPU, and only on some boards to other GPUs
   if (has("H100") || has("H200") || has("H800") || has("B200") || has("B300")) return has("H800") ? 8 : 18;
   return has("A100-SXM") ? 12 : 0;
 }

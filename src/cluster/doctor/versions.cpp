@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <initializer_list>
 #include <iterator>
 #include <span>
 
@@ -18,6 +19,16 @@ void soften(Finding& finding) {
   finding.advice += "; does the container have another?";
 }
 
+/// The version behind the first of these keys that nvidia-smi has, without the note that R610 puts behind it:
+/// "610.57.04 [Deprecated; will be removed in CUDA 14.0. Use KMD Version instead]".
+std::string version_after(const std::string& text, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    const std::string value = value_after(text, key);
+    if (!value.empty()) return value.substr(0, value.find(' '));
+  }
+  return "";
+}
+
 }  // namespace
 
 Findings node_checks::check_versions(const Examination& e) {
@@ -34,8 +45,10 @@ Findings node_checks::check_versions(const Examination& e) {
     out.insert(out.end(), found.begin(), found.end());
   };
   const std::string no_driver = smi.succeeded() ? "nvidia-smi does not say" : smi.failure("nvidia-smi");
-  add("driver", value_after(smi.out, "Driver Version"), no_driver, "install NVIDIA's driver, or load its module");
-  add("cuda", value_after(smi.out, "CUDA Version"), no_driver, "install NVIDIA's driver, or load its module");
+  add("driver", version_after(smi.out, {"KMD Version", "Driver Version"}), no_driver,
+      "install NVIDIA's driver, or load its module");
+  add("cuda", version_after(smi.out, {"CUDA UMD Version", "CUDA Version"}), no_driver,
+      "install NVIDIA's driver, or load its module");
   const NcclLibrary nccl = find_nccl(e.machine);
   const std::size_t before_nccl = out.size();
   add("nccl", nccl.version, nccl.path.empty() ? "libnccl.so.2 is not there" : nccl.path + " does not say its version",

@@ -14,9 +14,14 @@ int last_patch(int minor) {
 
 }  // namespace
 
+bool has_cost_model(std::string_view text) {
+  const Version numbers = parse_version(text);
+  return numbers.size() >= 2 && numbers[0] == 2 && numbers[1] >= 27 && numbers[1] <= 30;
+}
+
 NcclVersion parse_nccl_version(std::string_view text) {
   const Version numbers = parse_version(text);
-  if (numbers.size() < 2 || numbers[0] != 2 || numbers[1] < 27 || numbers[1] > 30) {
+  if (!has_cost_model(text)) {
     throw usage_error(
         "tuning", "NCCL \"{}\": the cost models of 2.27 to 2.30 are known, expected a version such as 2.28.9", text);
   }

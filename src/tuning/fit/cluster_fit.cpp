@@ -4,6 +4,7 @@
 #include <map>
 
 #include "src/base/error.h"
+#include "src/cluster/machine/known_versions.h"
 #include "src/tuning/fit/bandwidths.h"
 #include "src/tuning/fit/fit_constants.h"
 #include "src/tuning/fit/pins.h"
@@ -12,19 +13,26 @@
 namespace octet {
 namespace {
 
-NcclVersion version_of(const std::vector<BenchmarkFile>& files, const std::string& option) {
+Version numbers_of(const std::string& version) {
+  Version numbers = parse_version(version);
+  if (numbers.size() < 2) throw usage_error("tuning", "NCCL \"{}\": expected a version such as 2.28.9", version);
+  return numbers;
+}
+
+/// What files and option say, which have to agree.
+std::string version_of(const std::vector<BenchmarkFile>& files, const std::string& option) {
   std::string said = option, by = "--nccl";
   for (const BenchmarkFile& file : files) {
     if (file.nccl.empty()) continue;
     if (said.empty()) said = file.nccl, by = file.path;
-    const NcclVersion one = parse_nccl_version(file.nccl), other = parse_nccl_version(said);
-    if (one.major != other.major || one.minor != other.minor) {
+    const Version one = numbers_of(file.nccl), other = numbers_of(said);
+    if (one[0] != other[0] || one[1] != other[1]) {
       throw usage_error("tuning", "{} was measured with NCCL {}, but {} says {}; a tuning file is of one release",
                         file.path, file.nccl, by, said);
     }
   }
   if (said.empty()) throw usage_error("tuning", "no file says with which NCCL it was measured; give --nccl VERSION");
-  return parse_nccl_version(said);
+  return has_cost_model(said) ? to_text(parse_nccl_version(said)) : to_text(numbers_of(said));
 }
 
 /// One pair alone is a run on two nodes, and no sweep.
@@ -103,17 +111,41 @@ void add_sick(const ClusterFit& fit, std::vector<std::string>& notes) {
   }
 }
 
+/// What the fits say of the cost model of the NCCL measured.
+void judge_model(const ClusterProfile& profile, ClusterFit& out) {
+  TuningFile& tuning = out.tuning;
+  std::vector<std::string>& notes = tuning.provenance.notes;
+  const NcclVersion version = parse_nccl_version(tuning.nccl);
+  const NcclMachine machine = machine_of(profile);
+  if (!search_is_known(version)) {
+    notes.push_back(fmt::format(
+        "NCCL {}: constants and choices are judged with the channels that 2.29 would search out; compare them with "
+        "NCCL_GRAPH_DUMP_FILE",
+        tuning.nccl));
+  }
+  FittedConstants fitted = fit_constants(version, machine, tuning.fits);
+  tuning.constants = std::move(fitted.constants);
+  out.constants = std::move(fitted.notes);
+  FittedBandwidths rates =
+      fit_bandwidths(version, machine, with_tuned(default_constants(version), tuning.constants), out.groups);
+  tuning.constants.bandwidth = std::move(rates.limits);
+  out.constants.insert(out.constants.end(), rates.notes.begin(), rates.notes.end());
+  notes.insert(notes.end(), out.constants.begin(), out.constants.end());
+  const ModelConstants constants = with_tuned(default_constants(version), tuning.constants);
+  Pins pins = find_pins(version, machine, constants, !tuning.constants.empty(), out.groups);
+  tuning.choices = std::move(pins.choices);
+  notes.insert(notes.end(), pins.notes.begin(), pins.notes.end());
+}
+
 }  // namespace
 
 ClusterFit fit_cluster(const std::vector<BenchmarkFile>& files, const ClusterProfile& profile,
                        const std::string& nccl) {
-  const NcclVersion version = version_of(files, nccl);
-  const NcclMachine machine = machine_of(profile);
   ClusterFit out;
   TuningFile& tuning = out.tuning;
   tuning.cluster = profile.name;
   tuning.fabric = name_of(profile.fabric);
-  tuning.nccl = to_text(version);
+  tuning.nccl = version_of(files, nccl);
   std::vector<Measurement> rows;
   std::vector<std::string>& notes = tuning.provenance.notes;
   std::map<std::string, std::string> seen;  // by content
@@ -136,29 +168,18 @@ ClusterFit fit_cluster(const std::vector<BenchmarkFile>& files, const ClusterPro
                                   file.path, kind.empty() ? gpu : kind, profile.name, profile.gpus.type));
     }
   }
-  if (!search_is_known(version)) {
-    notes.push_back(fmt::format(
-        "NCCL {}: constants and choices are judged with the channels that 2.29 would search out; compare them with "
-        "NCCL_GRAPH_DUMP_FILE",
-        tuning.nccl));
-  }
   out.groups = fit_groups(rows);
   out.sweeps = sweeps_of(files, notes);
   add_sick(out, notes);
   add_fits(out.groups, tuning);
 
-  FittedConstants fitted = fit_constants(version, machine, tuning.fits);
-  tuning.constants = std::move(fitted.constants);
-  out.constants = std::move(fitted.notes);
-  FittedBandwidths rates =
-      fit_bandwidths(version, machine, with_tuned(default_constants(version), tuning.constants), out.groups);
-  tuning.constants.bandwidth = std::move(rates.limits);
-  out.constants.insert(out.constants.end(), rates.notes.begin(), rates.notes.end());
-  notes.insert(notes.end(), out.constants.begin(), out.constants.end());
-  const ModelConstants constants = with_tuned(default_constants(version), tuning.constants);
-  Pins pins = find_pins(version, machine, constants, !tuning.constants.empty(), out.groups);
-  tuning.choices = std::move(pins.choices);
-  notes.insert(notes.end(), pins.notes.begin(), pins.notes.end());
+  out.has_model = has_cost_model(tuning.nccl);
+  if (out.has_model) {
+    judge_model(profile, out);
+  } else {
+    notes.push_back(fmt::format(
+        "NCCL {}: no cost model of it is known here (2.27 to 2.30 are): no constants and no choices", tuning.nccl));
+  }
   return out;
 }
 

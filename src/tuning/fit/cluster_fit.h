@@ -23,10 +23,11 @@ struct ClusterFit {
   std::vector<PairSweep> sweeps;       ///< of runs on two nodes each, where there were enough
   TuningFile tuning;                   ///< its provenance has neither time nor tool
   std::vector<std::string> constants;  ///< what was set and why
+  bool has_model = true;               ///< of that NCCL; without one there are neither constants nor choices
 };
 
 /// Fits, constants and choices. `nccl`: the version; empty: as the files say. Usage errors where files and option
-/// contradict each other or none says it, and where no group could be fitted.
+/// contradict each other or none says it. Of a release whose cost model is not known, fits and sweeps alone.
 ClusterFit fit_cluster(const std::vector<BenchmarkFile>& files, const ClusterProfile& profile, const std::string& nccl);
 
 }  // namespace octet

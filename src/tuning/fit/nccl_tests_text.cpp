@@ -168,10 +168,12 @@ class TextReader {
 
 BenchmarkFile read_nccl_tests_text(const std::string& path, std::string_view text, const ReadOptions& options) {
   TextReader reader(path, options);
+  const bool labelled = has_word_labels(text);
   int number = 0;
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
-    reader.read(text.substr(0, end), ++number);
+    const std::string_view line = text.substr(0, end);
+    reader.read(labelled ? without_word_label(line) : line, ++number);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
   return reader.finish();

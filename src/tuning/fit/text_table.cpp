@@ -1,5 +1,6 @@
 #include "src/tuning/fit/text_table.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 
@@ -32,6 +33,22 @@ double allowed_difference(std::string_view type) {
   return type == "half" || type == "bfloat16" ? 1e-2 : 0;
 }
 
+bool is_of_host_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
+}
+
+/// 0: the line has no such word.
+std::size_t length_of_word_label(std::string_view line) {
+  if (line.starts_with("[pod/")) {
+    const std::size_t end = line.find(']');
+    return end == std::string_view::npos ? 0 : end + 1;
+  }
+  const auto end = static_cast<std::size_t>(std::ranges::find_if_not(line, is_of_host_name) - line.begin());
+  if (end == 0 || end == line.size() || line[end] != ':') return 0;
+  const bool alone = end + 1 == line.size() || std::isspace(static_cast<unsigned char>(line[end + 1])) != 0;
+  return alone ? end + 1 : 0;
+}
+
 }  // namespace
 
 std::string_view without_label(std::string_view line) {
@@ -45,6 +62,24 @@ std::string_view without_label(std::string_view line) {
     return line.substr(digits + 2);
   }
   return line;
+}
+
+bool has_word_labels(std::string_view text) {
+  std::size_t lines = 0, labelled = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
+      ++lines;
+      if (length_of_word_label(line) > 0) ++labelled;
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return 2 * labelled > lines;
+}
+
+std::string_view without_word_label(std::string_view line) {
+  return line.substr(length_of_word_label(line));
 }
 
 std::vector<std::string_view> words(std::string_view line) {

@@ -11,6 +11,12 @@ namespace octet {
 /// The line without what launchers put before it: `3: ` of srun --label, `[1,0]<stdout>:` of mpirun --tag-output.
 std::string_view without_label(std::string_view line);
 
+/// Whether most lines have a word before them, `node-0: ` of pdsh and clush or `[pod/NAME/CONTAINER] ` of kubectl.
+/// A single line that begins so may be a program's own.
+bool has_word_labels(std::string_view text);
+/// The line without that word; as it is where it has none.
+std::string_view without_word_label(std::string_view line);
+
 std::vector<std::string_view> words(std::string_view line);
 
 /// The places of the columns of nccl-tests' table, from its line of column names: `size count type redop root time

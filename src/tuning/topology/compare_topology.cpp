@@ -6,6 +6,7 @@
 #include <map>
 
 #include "src/base/options/text.h"
+#include "src/tuning/topology/hosts.h"
 #include "src/tuning/topology/places.h"
 
 namespace octet {
@@ -44,13 +45,22 @@ Properties properties_of(const DevicePlace& place) {
   return p;
 }
 
+/// Bus ids are those of one host: what is of the second says so, by number, since another run has other hashes.
+std::string host_text(const Cpu& cpu, const std::vector<NodeTopology>& hosts) {
+  const auto of_cpu = [&](const NodeTopology& host) { return host.cpus.front().host_hash == cpu.host_hash; };
+  const auto number = std::ranges::find_if(hosts, of_cpu) - hosts.begin();
+  return number == 0 ? "" : fmt::format(" of host {}", number + 1);
+}
+
 std::vector<std::pair<std::string, Device>> devices_of(const NodeTopology& topology) {
   std::vector<std::pair<std::string, Device>> devices;
+  const std::vector<NodeTopology> hosts = hosts_of(topology);
   const Places places(topology);
   for (const auto* list : {&places.gpus, &places.nics, &places.bridges}) {
     for (const DevicePlace& p : *list) {
       const std::string key = p.device() == nullptr ? "cards without PCI device" : p.device()->busid;
-      devices.emplace_back(key, Device{p.name(), properties_of(p)});
+      const std::string host = host_text(*p.cpu, hosts);
+      devices.emplace_back(key + host, Device{p.name() + host, properties_of(p)});
     }
   }
   return devices;

@@ -31,6 +31,20 @@ double fastest_below(const PciDevice& bridge) {
   return gbs;
 }
 
+bool is_below(const PciDevice& bridge, bool (*wanted)(const PciDevice&)) {
+  return std::ranges::any_of(bridge.children,
+                             [&](const PciDevice& child) { return wanted(child) || is_below(child, wanted); });
+}
+
+/// GPUs and cards that meet below a bridge send nothing through its own link but what is for the CPU. GPUs without
+/// NVLink reach each other through it as well.
+bool is_for_cpu_alone(const PciDevice& bridge) {
+  const auto is_card = [](const PciDevice& d) { return d.is_nic(); };
+  const auto is_gpu = [](const PciDevice& d) { return d.is_gpu(); };
+  const auto is_without_nvlink = [](const PciDevice& d) { return d.is_gpu() && nvlink_count(d) == 0; };
+  return is_below(bridge, is_card) && is_below(bridge, is_gpu) && !is_below(bridge, is_without_nvlink);
+}
+
 /// What the PCIe generation of a GPU gives with 16 lanes; 0: unknown.
 double gpu_target_gbs(const PciDevice& d) {
   const std::int64_t sm = compute_capability(d);
@@ -43,7 +57,8 @@ double ports_gbs(const DevicePlace& nic) {
   return mbps / 8000;
 }
 
-void check_pci(const DevicePlace& place, double target_gbs, std::vector<BadLink>& sick) {
+void check_pci(const DevicePlace& place, double target_gbs, std::vector<BadLink>& sick,
+               BadLink::Kind slow = BadLink::Kind::pci) {
   if (place.device() == nullptr) return;
   const PciDevice& d = *place.device();
   const std::string name = place.name();
@@ -52,7 +67,7 @@ void check_pci(const DevicePlace& place, double target_gbs, std::vector<BadLink>
   } else if (d.link_speed.empty() && d.running_speed.empty()) {
     return;  // NCCL reads it from /sys
   } else if (link_gbs(d) < 0.99 * target_gbs) {
-    sick.push_back({&d, name, text_of(d), fmt::format("{:.1f} GB/s", target_gbs)});
+    sick.push_back({&d, name, text_of(d), fmt::format("{:.1f} GB/s", target_gbs), slow});
   } else if (d.running_width.value_or(0) < d.link_width.value_or(0) && d.running_width) {
     sick.push_back({&d, name, fmt::format("runs with {} lanes of {}", *d.running_width, *d.link_width),
                     fmt::format("x{}", *d.link_width)});
@@ -102,16 +117,50 @@ void check_nvlinks(const Places& places, std::vector<BadLink>& sick) {
   }
 }
 
-Finding summary(const std::string& check, const std::vector<BadLink>& sick, BadLink::Kind kind,
-                const std::string& all_well, const std::string& advice) {
+/// Nothing where no link is of this kind.
+Findings summary(const std::string& check, const std::vector<BadLink>& sick, BadLink::Kind kind, FindingState state,
+                 const std::string& advice) {
   std::vector<std::string> seen, expected;
   for (const BadLink& s : sick) {
     if (s.kind != kind) continue;
     seen.push_back(s.name + " " + s.seen);
     if (std::ranges::find(expected, s.expected) == expected.end()) expected.push_back(s.expected);
   }
-  if (seen.empty()) return good(check, all_well);
-  return {check, FindingState::bad, some_of(seen, "; "), joined(expected, "; "), advice};
+  if (seen.empty()) return {};
+  return {{check, state, some_of(seen, "; "), joined(expected, "; "), advice}};
+}
+
+Findings summary_of_pci(const Places& places, const std::vector<BadLink>& sick) {
+  const char* check = "topology.pci_links";
+  Findings findings = summary(check, sick, BadLink::Kind::pci, FindingState::bad,
+                              "reseat the card or its riser and look at lspci -vv (LnkSta); in a virtual machine give "
+                              "NCCL the machine's own file by NCCL_TOPO_FILE");
+  const Findings slots =
+      summary(check, sick, BadLink::Kind::slot, FindingState::warning,
+              "all GPUs alike: the machine's PCIe may be older than the GPUs, as on A100 machines of PCIe 3; else look "
+              "at lspci -vv (LnkSta) and the PCIe speed in the BIOS");
+  findings.insert(findings.end(), slots.begin(), slots.end());
+  const Findings uplinks =
+      summary(check, sick, BadLink::Kind::uplink, FindingState::warning,
+              "GPUs and cards meet below these bridges, so only traffic with the CPU takes their own links: right in "
+              "the file of a provider, whose bridges are virtual; else look at lspci -vv (LnkSta)");
+  findings.insert(findings.end(), uplinks.begin(), uplinks.end());
+  if (!findings.empty()) return findings;
+  return {good(check, fmt::format("GPUs {:.1f} GB/s, cards {:.1f} GB/s", fastest(places.gpus), fastest(places.nics)))};
+}
+
+Finding summary_of_nvlinks(const Places& places, const std::vector<BadLink>& sick) {
+  const char* check = "topology.nvlinks";
+  const bool known =
+      std::ranges::any_of(places.gpus, [](const DevicePlace& g) { return nvlink_count(*g.device()).has_value(); });
+  if (!known) {
+    return {check, FindingState::absent, places.gpus.empty() ? "no GPU" : "not known without the driver", "", ""};
+  }
+  const Findings found = summary(check, sick, BadLink::Kind::nvlink, FindingState::bad,
+                                 "nvidia-smi nvlink -s; the GPU with the fewest links sets the pace of all");
+  if (!found.empty()) return found[0];
+  const std::int64_t full = full_nvlinks(places);
+  return good(check, full == 0 ? "no GPU has any" : fmt::format("{} a GPU", full));
 }
 
 }  // namespace
@@ -125,9 +174,15 @@ std::string some_of(const std::vector<std::string>& parts, const char* separator
 std::vector<BadLink> sick_links(const Places& places) {
   std::vector<BadLink> sick;
   const double gpu_gbs = fastest(places.gpus), nic_gbs = fastest(places.nics);
-  for (const DevicePlace& gpu : places.gpus) check_pci(gpu, std::max(gpu_gbs, gpu_target_gbs(*gpu.device())), sick);
+  for (const DevicePlace& gpu : places.gpus) {
+    const auto kind = link_gbs(*gpu.device()) < 0.99 * gpu_gbs ? BadLink::Kind::pci : BadLink::Kind::slot;
+    check_pci(gpu, std::max(gpu_gbs, gpu_target_gbs(*gpu.device())), sick, kind);
+  }
   for (const DevicePlace& nic : places.nics) check_pci(nic, std::max(nic_gbs, 0.9 * ports_gbs(nic)), sick);
-  for (const DevicePlace& bridge : places.bridges) check_pci(bridge, fastest_below(*bridge.device()), sick);
+  for (const DevicePlace& bridge : places.bridges) {
+    const auto kind = is_for_cpu_alone(*bridge.device()) ? BadLink::Kind::uplink : BadLink::Kind::pci;
+    check_pci(bridge, fastest_below(*bridge.device()), sick, kind);
+  }
   check_nvlinks(places, sick);
   check_ports(places, sick);
   return sick;
@@ -139,23 +194,8 @@ Findings lint_links(const Places& places) {
             {"topology.nvlinks", FindingState::absent, "no GPU", "", ""}};
   }
   const std::vector<BadLink> sick = sick_links(places);
-  Findings findings;
-  findings.push_back(
-      summary("topology.pci_links", sick, BadLink::Kind::pci,
-              fmt::format("GPUs {:.1f} GB/s, cards {:.1f} GB/s", fastest(places.gpus), fastest(places.nics)),
-              "reseat the card or its riser and look at lspci -vv (LnkSta); in a virtual machine give NCCL the "
-              "machine's own file by NCCL_TOPO_FILE"));
-  const bool known =
-      std::ranges::any_of(places.gpus, [](const DevicePlace& g) { return nvlink_count(*g.device()).has_value(); });
-  const std::int64_t full = full_nvlinks(places);
-  if (places.gpus.empty() || !known) {
-    findings.push_back({"topology.nvlinks", FindingState::absent,
-                        places.gpus.empty() ? "no GPU" : "not known without the driver", "", ""});
-  } else {
-    findings.push_back(summary("topology.nvlinks", sick, BadLink::Kind::nvlink,
-                               full == 0 ? "no GPU has any" : fmt::format("{} a GPU", full),
-                               "nvidia-smi nvlink -s; the GPU with the fewest links sets the pace of all"));
-  }
+  Findings findings = summary_of_pci(places, sick);
+  findings.push_back(summary_of_nvlinks(places, sick));
   return findings;
 }
 

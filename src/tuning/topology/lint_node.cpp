@@ -94,6 +94,19 @@ Finding check_guids(const Places& places) {
           "merging them (NVIDIA/nccl issues 1303 and 1422); if they are different cards, their firmware has one guid"};
 }
 
+/// Nothing where each GPU is one.
+Findings check_parts(const Places& places) {
+  std::vector<std::string> parted;
+  for (const DevicePlace& gpu : places.gpus) {
+    const int further = gpu.device()->further_gpus;
+    if (further > 0) parted.push_back(fmt::format("{}: {} <gpu>", gpu.device()->busid, further + 1));
+  }
+  if (parted.empty()) return {};
+  return {{"topology.parts", FindingState::warning, some_of(parted), "one <gpu> a device",
+           "NCCL counts each part of a GPU (MPS with MLOPart) and each rank that shares it; here, and in what --xml "
+           "writes, the first stands for the device"}};
+}
+
 Finding check_keep(const Places& places) {
   std::vector<std::string> odd;
   for (const auto* list : {&places.gpus, &places.nics, &places.bridges}) {
@@ -171,15 +184,8 @@ Findings lint_node(const NodeTopology& topology, const Places& places, const Clu
   findings.push_back(check_unique(topology, places));
   findings.push_back(check_guids(places));
   findings.push_back(check_keep(places));
-  return findings;
-}
-
-Findings lint_topology(const NodeTopology& topology, const ClusterProfile* expected) {
-  const Places places(topology);
-  Findings findings = lint_node(topology, places, expected);
-  for (const Findings& part : {lint_links(places), lint_cards(places, expected)}) {
-    findings.insert(findings.end(), part.begin(), part.end());
-  }
+  const Findings parts = check_parts(places);
+  findings.insert(findings.end(), parts.begin(), parts.end());
   return findings;
 }
 

@@ -57,8 +57,8 @@ PciDevice read_pci(const XmlFile& file, pugi::xml_node node) {
     if (name_of(child) == "pci") d.children.push_back(read_pci(file, child));
     if (name_of(child) == "nic") read_nets(file, child, d.nets);
     if (name_of(child) == "gpu") {
-      if (d.gpu) throw usage_error("tuning", "{} is the second of {}, expected one", file.place(child), d.busid);
-      d.gpu = read_gpu(file, child);
+      if (d.gpu) ++d.further_gpus;
+      if (!d.gpu) d.gpu = read_gpu(file, child);
     }
   }
   if (!d.is_bridge()) d.children.clear();  // as NCCL leaves them out

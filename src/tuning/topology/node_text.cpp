@@ -5,6 +5,7 @@
 
 #include "src/base/options/text.h"
 #include "src/tuning/topology/draw.h"
+#include "src/tuning/topology/hosts.h"
 #include "src/tuning/topology/topology_lint.h"
 
 namespace octet {
@@ -39,12 +40,14 @@ class TextTree {
     for (const DevicePlace& nic : places_.nics) ports += std::max<std::size_t>(1, nic.nets->size());
     out_ = fmt::format("{}: {} GPUs, {} network ports, {} NUMA nodes\n", topology.source, places_.gpus.size(), ports,
                        topology.cpus.size());
+    several_hosts_ = hosts_of(topology).size() > 1;
     for (const Cpu& cpu : topology.cpus) draw_cpu(cpu, topology.cpus.size() > 1);
     return out_;
   }
 
  private:
   void draw_cpu(const Cpu& cpu, bool has_others) {
+    if (several_hosts_) out_ += fmt::format("host {}  ", cpu.host_hash);
     out_ += fmt::format("NUMA node {}  {} {}", cpu.numa, cpu.arch, cpu.vendor);
     if (cpu.family) out_ += fmt::format(" family {} model {}", *cpu.family, cpu.model.value_or(0));
     if (has_others) out_ += fmt::format("  {:.0f} GB/s to the others", cpu_link_gbs(cpu));
@@ -90,6 +93,7 @@ class TextTree {
 
   Places places_;
   std::vector<BadLink> sick_;
+  bool several_hosts_ = false;
   std::string out_;
 };
 

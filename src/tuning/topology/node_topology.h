@@ -41,6 +41,7 @@ struct PciDevice {
   std::optional<std::int64_t> running_width;
   std::string keep;
   std::optional<Gpu> gpu;
+  int further_gpus = 0;  ///< that a file has of the same device: parts of it (MLOPart), or ranks that share it
   std::vector<Net> nets;
   std::vector<PciDevice> children;
   int line = 0;

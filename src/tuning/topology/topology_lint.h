@@ -15,7 +15,8 @@ Findings lint_topology(const NodeTopology& topology, const ClusterProfile* expec
 
 /// A device whose PCI link, NVLinks or network ports are less than they should be.
 struct BadLink {
-  enum class Kind { pci, nvlink, port };
+  /// uplink: a bridge's that only traffic with the CPU takes. slot: of all GPUs alike, less than they could do.
+  enum class Kind { pci, uplink, slot, nvlink, port };
   const PciDevice* device = nullptr;
   std::string name;  ///< of the device
   std::string seen, expected;
