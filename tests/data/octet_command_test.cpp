@@ -229,6 +229,7 @@ TEST_F(OctetCommand, WrongUseIsOneMessageAndExitCode64) {
       {"submit cancel --run ''", "what to work on is an empty word; usage: octet submit cancel RUN_DIR"},
       {"generate '' --prompt x", "what to work on is an empty word; usage: octet generate MODEL --prompt TEXT"},
       {"report '' x", "what to work on is an empty word; usage: octet report RUN..."},
+      {"job rest", "--run-dir is missing; usage: octet job before|after|refused|rest --run-dir DIR [OPTIONS] (--help "},
       {"tokenizer train --input x --vocab-size 300 --max-bad -1" + out, "--max-bad = -1: expected integer >= 0"},
       {"tokenizer train --input x --vocab-size 300 --min-frequency -1" + out,
        "--min-frequency = -1: expected integer >= 0"},
