@@ -30,7 +30,9 @@ void keep_little_metadata(hid_t access, const std::string& path) {
   cache.flash_incr_mode = H5C_flash_incr__off;
   cache.decr_mode = H5C_decr__off;
   hdf5::check(H5Pset_mdc_config(access, &cache), path, "set the cache of metadata");
+#ifndef H5_HAVE_PARALLEL  // a library with MPI refuses it: what a dataset has then stays while its file is open
   hdf5::check(H5Pset_evict_on_close(access, true), path, "let metadata of closed datasets go");
+#endif
 }
 
 const char* kind_of(H5L_type_t link) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "src/base/error.h"
@@ -34,6 +35,11 @@ void print_group_help(std::string_view name, std::span<const Command> group, std
 /// The line that says how the command is called, and what says more.
 std::string call_of(std::string_view usage) {
   return fmt::format("{} (--help explains it)", usage.substr(0, usage.find('\n')));
+}
+
+/// Of an option that was given.
+const std::string& first_value(const Arguments& given, const std::string& name) {
+  return std::ranges::find(given.overrides, name, &std::pair<std::string, std::string>::first)->second;
 }
 
 }  // namespace
@@ -84,9 +90,13 @@ bool parse_words(const std::vector<std::string>& arguments, std::string_view usa
   }
   apply_words(given, options);
   for (const Option& option : options.options()) {
-    if (!option.is_required() || option.is_set()) continue;
-    const bool is_positional = option.name() == positional;
-    throw usage_error("octet", "{} is missing; {}", is_positional ? "what to work on" : "--" + option.name(), call);
+    if (!option.is_required()) continue;
+    const std::string name = option.name() == positional ? "what to work on" : "--" + option.name();
+    if (!option.is_set()) throw usage_error("octet", "{} is missing; {}", name, call);
+    // As "$RUN" is where the shell has no such variable. Later words may be texts, which may be empty.
+    if (option.name() == positional && first_value(given, positional).empty()) {
+      throw usage_error("octet", "{} is an empty word; {}", name, call);
+    }
   }
   return true;
 }

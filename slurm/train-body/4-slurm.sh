@@ -16,7 +16,7 @@ is_silent() {
     grep -qiE 'unable to contact|timed out|zero bytes|socket|connection|not respond|receive failure|standby|temporar|try again' "$work/refusal"
 }
 
-# insist COMMAND...: until Slurm does it; 1 where it says that it will not.
+# insist COMMAND...: until Slurm does it; 1 where it says that it will not, or a requeue is overtaken (is_told_since).
 insist() {
   local code
   until code=0 && slurm "$@" 2>"$work/refusal" || { code=$? && false; }; do
@@ -24,6 +24,7 @@ insist() {
     is_silent "$code" || { cat "$work/refusal" >&2 && return 1; }
     say "$1 did not succeed: $(head -n 1 "$work/refusal"); again in $poll_seconds s" >&2
     pause
+    [[ $2 != requeue ]] || ! is_told_since || return 1
   done
 }
 
@@ -109,8 +110,15 @@ tell_successors() {
   say "the jobs that wait go on, and avoid $exclude: $told"
 }
 
+# Whether the job was told to end since what comes next was decided: it was cancelled, and is not put back, or
+# note_termination has seen to it. One that goes on behind its time limit is told to end there in any case.
+is_told_since() { [[ $terminated != "$knew" ]] && [[ -z $time_over || $action == wait ]]; }
+
 # Has Slurm put this job back into the queue. One that is there already, it calls pending.
-come_back() { insist scontrol requeue "$SLURM_JOB_ID" || grep -qi 'pending execution' "$work/refusal"; }
+come_back() {
+  ! is_told_since || return 1
+  insist scontrol requeue "$SLURM_JOB_ID" || grep -qi 'pending execution' "$work/refusal"
+}
 
 # The same without the nodes in `exclude`, where Slurm takes no other job: one that is back in the queue can be told to
 # avoid nodes while it is still being ended. Slurm tells all processes of the script to end then, also its commands.

@@ -54,6 +54,12 @@ go_on_without() {
   [[ -z $terminated ]] && ! grep -qiE 'node (configuration|count)' "$work/refusal" && come_back_without && wait_for_slurm
 }
 
+# Ends the script where Slurm puts the job back, and where the job was told to end since the decision.
+come_back_if_not_told() {
+  ! come_back || wait_for_slurm
+  ! is_told_since || { wait_for_note; exit 0; }
+}
+
 say "nodes $SLURM_JOB_NODELIST, start ${SLURM_RESTART_COUNT:-0} of this job; run directory $run_dir"
 while :; do
   need_directory
@@ -78,14 +84,13 @@ while :; do
     restart) ;;
     # By itself a preempted job would not come back where PreemptMode is CANCEL. If a job waits, that one goes on.
     wait)
-      come_back || [[ -n $(successors) ]] || refused "requeue after: $reason"
+      come_back_if_not_told
+      [[ -n $(successors) ]] || refused "requeue after: $reason"
       wait_for_slurm
       ;;
-    # The script ends in it: Slurm kills what runs of a job that it puts back into the queue. One that was told to end
-    # since the decision was cancelled, and is not put back, or note_termination has seen to it.
+    # The script ends in it: Slurm kills what runs of a job that it puts back into the queue.
     requeue)
-      [[ $terminated == "$knew" || -n $time_over ]] || { pause; exit 0; }
-      ! come_back || wait_for_slurm
+      come_back_if_not_told
       [[ -z $(successors) ]] || exit 0 # that one goes on
       ;;
     look_again) pause ;;

@@ -161,11 +161,30 @@ TEST_F(JobBody, AnEmptyAnswerIsNone) {
   EXPECT_EQ(r.out, "end: octet job after failed with code 1; the job's log says why\n") << r.err;
 }
 
+/// Of the two decisions by which a job comes back; what is noted of its end is there already.
 TEST_F(JobBody, AJobThatWasCancelledSinceTheDecisionIsNotPutBack) {
-  // A second signal ends the pause.
-  const CommandResult r = carried_out("action=requeue knew='' terminated=--terminated; pause() { return 143; }");
-  EXPECT_EQ(r.exit_code, 0) << r.all();
-  EXPECT_EQ(lines_with("requeue", read("calls")), 0) << read("calls");
+  write_bytes(fake / "noted", "");
+  for (const char* action : {"requeue", "wait"}) {
+    const CommandResult r = carried_out(fmt::format("action={} knew='' terminated=--terminated", action));
+    EXPECT_EQ(r.exit_code, 0) << r.all();
+    EXPECT_EQ(lines_with("requeue", read("calls")), 0) << action << read("calls");
+    EXPECT_EQ(lines_with("job refused", r.out), 0) << r.all();
+  }
+}
+
+TEST_F(JobBody, AJobThatIsCancelledWhileSlurmIsSilentIsNotPutBack) {
+  write_bytes(fake / "noted", "");
+  write_bytes(fake / "refuses", "Unable to contact slurm controller\n");
+  for (const char* action : {"requeue", "wait"}) {
+    write_bytes(fake / "calls", "");
+    const CommandResult r =
+        carried_out(fmt::format("action={} knew='' terminated=''\n"
+                                "pause() {{ [[ -z $terminated ]] || exit 3; terminated=--terminated; }}",
+                                action));
+    EXPECT_EQ(r.exit_code, 0) << r.all();
+    EXPECT_EQ(lines_with("scontrol requeue 7", read("calls")), 1) << action << read("calls");
+    EXPECT_EQ(lines_with("job refused", r.out), 0) << r.all();
+  }
 }
 
 TEST_F(JobBody, SaysWhereAPreemptedJobCannotComeBack) {

@@ -26,10 +26,13 @@ void declare(Schema& schema, JobOptions& o) {
   schema.add("job", o.job).help("Slurm's id of the job.");
   schema.add("slurm-job", o.slurm_job).help("File with what `scontrol show job` printed.");
   schema.add("restarts", o.restarts)
+      .at_least(-1)
       .help("How often the job had been requeued when this script began (SLURM_RESTART_COUNT); -1: not known.");
-  schema.add("max-restarts", o.max_restarts).help("Launches without a new checkpoint that are tried again.");
+  schema.add("max-restarts", o.max_restarts)
+      .at_least(0)
+      .help("Launches without a new checkpoint that are tried again.");
   schema.add("seconds-needed", o.seconds_needed).help("What must be left of the time limit to start again.");
-  schema.add("successors", o.successors).help("Jobs in the queue that go on with this run.");
+  schema.add("successors", o.successors).at_least(0).help("Jobs in the queue that go on with this run.");
   schema.add_flag("terminated", o.terminated).help("The script was told to end (SIGTERM).");
   schema.add_flag("time-over", o.time_over).help("The script got the signal before the time limit (SIGUSR1).");
   schema.add("nodes", o.nodes).at_least(1).help("Before a launch: nodes to train on.");

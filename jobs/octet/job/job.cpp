@@ -23,7 +23,7 @@ namespace octet {
 namespace {
 
 constexpr std::string_view job_usage =
-    "usage: octet job before|after|refused --run-dir DIR [OPTIONS]\n"
+    "usage: octet job before|after|refused|rest --run-dir DIR [OPTIONS]\n"
     "       octet job rest --run-dir DIR --job ID --after finish|stop --steps N --waiting IDS\n"
     "       octet job hosts LIST\n\n"
     "For the scripts of octet submit. Before a launch: which nodes are healthy, in which order ranks go onto them, "

@@ -55,11 +55,13 @@ bool read_options(const std::vector<std::string>& arguments, TrainOptions& optio
   schema.add("bos", options.bos).help("The token that begins a document.");
   schema.add("eos", options.eos).help("The token that ends a document.");
   schema.add("special", special).several().help("Further special tokens, in the order of their ids.");
-  schema.add("min-frequency", options.training.min_frequency).help("Pairs that are rarer in the texts are not merged.");
+  schema.add("min-frequency", options.training.min_frequency)
+      .at_least(0)
+      .help("Pairs that are rarer in the texts are not merged.");
   schema.add("format", format).help("What files are: auto (by content and name), text, jsonl or parquet.");
   schema.add("field", options.input.field).help("Key or column that holds a record's text.");
   schema.add_flag("replace-bad-utf8", replace).help("Take text that is no UTF-8 with U+FFFD in place of that.");
-  schema.add("max-bad", options.input.max_bad).help("Records without a text that may be left out.");
+  schema.add("max-bad", options.input.max_bad).at_least(0).help("Records without a text that may be left out.");
   schema.add("max-document", max_document)
       .help("Limit of a record, and of a text without a place to cut it; a longer one is refused.");
   schema.add("workers", options.input.workers).between(0, 4096).help("Threads that count; 0: one for each core.");

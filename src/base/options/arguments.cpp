@@ -47,7 +47,7 @@ std::vector<po::option> split(const Schema& schema, const std::vector<std::strin
         .run()
         .options;
   } catch (const po::error& error) {
-    throw usage_error("config", "command line: {}", error.what());
+    throw usage_error("config", "command line: {} (--help lists all)", error.what());
   }
 }
 
