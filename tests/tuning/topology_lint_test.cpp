@@ -5,8 +5,8 @@
 
 #include "src/cluster/profile.h"
 #include "src/tuning/topology/compare_topology.h"
+#include "src/tuning/topology/domain_hosts.h"
 #include "src/tuning/topology/graph_dump.h"
-#include "src/tuning/topology/hosts.h"
 #include "src/tuning/topology/topology_lint.h"
 #include "tests/data/support.h"
 #include "tests/tuning/topology_support.h"

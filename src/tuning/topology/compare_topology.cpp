@@ -6,7 +6,7 @@
 #include <map>
 
 #include "src/base/options/text.h"
-#include "src/tuning/topology/hosts.h"
+#include "src/tuning/topology/domain_hosts.h"
 #include "src/tuning/topology/places.h"
 
 namespace octet {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/tuning/topology/hosts.h"
+#include "src/tuning/topology/domain_hosts.h"
 #include "src/tuning/topology/topology_lint.h"
 
 namespace octet {

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "src/base/options/text.h"
+#include "src/tuning/topology/domain_hosts.h"
 #include "src/tuning/topology/draw.h"
-#include "src/tuning/topology/hosts.h"
 #include "src/tuning/topology/topology_lint.h"
 
 namespace octet {

@@ -1,4 +1,4 @@
-#include "src/tuning/topology/hosts.h"
+#include "src/tuning/topology/domain_hosts.h"
 
 #include <algorithm>
 
