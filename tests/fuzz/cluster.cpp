@@ -1,5 +1,6 @@
 // Host lists, what Slurm's commands print, profiles, and the tables and reports of octet doctor.
 #include "src/cluster/doctor/hca_links.h"
+#include "src/cluster/doctor/kernel_log.h"
 #include "src/cluster/doctor/node_report.h"
 #include "src/cluster/environment/value_check.h"
 #include "src/cluster/environment/variable_table.h"
@@ -82,6 +83,11 @@ const std::vector<Reader>& readers() {
       {"node-report", read_report, texts({report()})},
       {"ibstat", [](const std::string& text) { parse_ibstat(text); },
        files({"tests/cluster/doctor/good/commands/ibstat"})},
+      {"kernel-log", [](const std::string& text) { parse_driver_error(text); },
+       texts(
+           {"[1.0] NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 09 (0x025525c6)",
+            "NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)",
+            "nvidia-nvswitch1: SXid (PCI:0000:06:00.0): 20034, Fatal, Link 48 LTSSM Fault Up"})},
       {"devices", [](const std::string& text) { parse_devices(text); }, texts({"^=mlx5_0:1,mlx5_1", "mlx5"})},
   };
   return all;
