@@ -89,12 +89,12 @@ TEST(TopologyLint, TheLinkOfASwitchIsForTheCpuAloneWhereGpuAndCardMeetBelowIt) {
 }
 
 /// Two A100 below one switch, as AWS's file for p4d has them (aws/aws-ofi-nccl, topology/p4d-24xl-topo.xml).
-std::string two_gpus(const std::string& first, const std::string& second) {
-  const auto a100 = [](const char* busid, const std::string& speed) {
+std::string two_gpus(const std::string& first, const std::string& second, int lanes = 16) {
+  const auto a100 = [&](const char* busid, const std::string& speed) {
     return fmt::format(
         "<pci busid=\"{}\" class=\"0x030200\" vendor=\"0x10de\" device=\"0x20b0\" link_speed=\"{}\" "
-        "link_width=\"16\"/>\n",
-        busid, speed);
+        "link_width=\"{}\"/>\n",
+        busid, speed, lanes);
   };
   return "<system version=\"1\">\n<cpu numaid=\"0\">\n"
          "<pci busid=\"ffff:ff:01.0\" class=\"0x060400\" link_speed=\"16 GT/s\" link_width=\"16\">\n" +
@@ -107,6 +107,10 @@ TEST(TopologyLint, GpusInSlotsOfAnOlderGenerationAreAWarningWhereAllAre) {
   EXPECT_HAS(alike.seen, "GPU (0000:10:1c.0) \"8 GT/s\" x16: 12.0 GB/s to NCCL");
   EXPECT_EQ(alike.expected, "24.0 GB/s");
   EXPECT_EQ(alike.advice.find("reseat"), std::string::npos);
+  const Finding slow = find(lint(two_gpus("5 GT/s", "5 GT/s")), "topology.pci_links");
+  EXPECT_EQ(slow.state, FindingState::bad) << "two generations less is no slot of a machine that takes such GPUs";
+  const std::string half = two_gpus("16 GT/s", "16 GT/s", 8);
+  EXPECT_EQ(find(lint(half), "topology.pci_links").state, FindingState::bad) << "lanes are missing";
   const Finding one = find(lint(two_gpus("16 GT/s", "8 GT/s")), "topology.pci_links");
   EXPECT_EQ(one.state, FindingState::bad);
   EXPECT_EQ(one.seen, "GPU (0000:10:1d.0) \"8 GT/s\" x16: 12.0 GB/s to NCCL");

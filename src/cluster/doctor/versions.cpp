@@ -24,7 +24,7 @@ void soften(Finding& finding) {
 std::string version_after(const std::string& text, std::initializer_list<const char*> keys) {
   for (const char* key : keys) {
     const std::string value = value_after(text, key);
-    if (!value.empty()) return value.substr(0, value.find(' '));
+    if (!value.empty()) return value.substr(0, value.find(" ["));
   }
   return "";
 }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <exception>
 #include <map>
 
 #include "src/base/heartbeat.h"
@@ -156,7 +157,11 @@ class CudaDevice final : public Device {
     check(cudaMallocHost(&memory, static_cast<std::size_t>(bytes)), "allocating pinned host memory");
     return memory;
   }
-  void deallocate_host(void* memory) noexcept override { cudaFreeHost(memory); }
+  /// Waits for the device. Where something has failed, that may wait for a rank that is gone, and nobody would hear
+  /// why; the process ends soon.
+  void deallocate_host(void* memory) noexcept override {
+    if (std::uncaught_exceptions() == 0) cudaFreeHost(memory);
+  }
 
   void zero(void* memory, std::int64_t bytes, Stream& stream) override {
     if (bytes == 0 || lists_zero(memory, bytes, stream)) return;

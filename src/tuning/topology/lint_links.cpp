@@ -51,6 +51,11 @@ double gpu_target_gbs(const PciDevice& d) {
   return sm >= 90 ? 48 : sm >= 80 ? 24 : 0;
 }
 
+/// All lanes, one PCIe generation below what the GPU could do: as in a machine that is older than its GPUs.
+bool is_in_older_slot(const PciDevice& gpu) {
+  return gpu.link_width.value_or(0) >= 16 && link_gbs(gpu) >= 0.45 * gpu_target_gbs(gpu);
+}
+
 double ports_gbs(const DevicePlace& nic) {
   double mbps = 0;
   for (const Net& net : *nic.nets) mbps += static_cast<double>(std::max<std::int64_t>(net.mbps.value_or(0), 0));
@@ -175,7 +180,8 @@ std::vector<BadLink> sick_links(const Places& places) {
   std::vector<BadLink> sick;
   const double gpu_gbs = fastest(places.gpus), nic_gbs = fastest(places.nics);
   for (const DevicePlace& gpu : places.gpus) {
-    const auto kind = link_gbs(*gpu.device()) < 0.99 * gpu_gbs ? BadLink::Kind::pci : BadLink::Kind::slot;
+    const bool is_as_all = link_gbs(*gpu.device()) >= 0.99 * gpu_gbs;
+    const auto kind = is_as_all && is_in_older_slot(*gpu.device()) ? BadLink::Kind::slot : BadLink::Kind::pci;
     check_pci(gpu, std::max(gpu_gbs, gpu_target_gbs(*gpu.device())), sick, kind);
   }
   for (const DevicePlace& nic : places.nics) check_pci(nic, std::max(nic_gbs, 0.9 * ports_gbs(nic)), sick);
