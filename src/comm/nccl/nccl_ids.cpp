@@ -12,6 +12,7 @@ namespace octet {
 std::vector<int> id_makers(int ranks, int ranks_an_id) {
   const int ids = ranks <= 2 * ranks_an_id ? 1 : static_cast<int>(ceil_div(ranks, ranks_an_id));
   std::vector<int> makers;
+  makers.reserve(static_cast<std::size_t>(ids));
   for (int i = 0; i < ids; ++i) makers.push_back(i * (ranks / ids) + std::min(i, ranks % ids));
   return makers;
 }
