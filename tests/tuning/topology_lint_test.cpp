@@ -198,6 +198,11 @@ TEST(TopologyCompare, DevicesOfTheirHosts) {
   EXPECT_EQ(differences(hosts[0], hosts[1]), std::vector<std::string>{"GPU 1 (0009:06:00.0): NVLinks 18, there 17"});
 }
 
+TEST(TopologyCompare, ACpuWithoutAHashIsOfTheFirstHost) {
+  EXPECT_EQ(hosts_of(parse_topology(with(two_trays(18), " host_hash=\"0x2\"", ""), "a")).size(), 1U);
+  EXPECT_EQ(hosts_of(parse_topology(with(two_trays(18), " host_hash=\"0x1\"", ""), "a")).size(), 1U);
+}
+
 // As NVIDIA's design note on NCCL and MLOPart has them on Vera Rubin.
 TEST(TopologyLint, PartsOfAGpuAreOneDevice) {
   const std::string text =

@@ -47,8 +47,8 @@ Properties properties_of(const DevicePlace& place) {
 
 /// Bus ids are those of one host: what is of the second says so, by number, since another run has other hashes.
 std::string host_text(const Cpu& cpu, const std::vector<NodeTopology>& hosts) {
-  const auto of_cpu = [&](const NodeTopology& host) { return host.cpus.front().host_hash == cpu.host_hash; };
-  const auto number = std::ranges::find_if(hosts, of_cpu) - hosts.begin();
+  const auto has_it = [&](const NodeTopology& host) { return is_of(cpu, host); };
+  const auto number = std::ranges::find_if(hosts, has_it) - hosts.begin();
   return number == 0 ? "" : fmt::format(" of host {}", number + 1);
 }
 
