@@ -59,7 +59,7 @@ octet_emulated_kernels(octet-emulated-kernels-checked "${checked_hosts}" -fsanit
 
 # A program of tests on the emulated device: the objects of one for GPUs, with the device in place of CUDA.
 file(GLOB device CONFIGURE_DEPENDS ${emulated}/*.cpp ${emulated}/checks/*.cpp)
-set(nccl ${emulated}/nccl.cpp ${emulated}/nccl_calls.cpp)
+set(nccl ${emulated}/nccl.cpp ${emulated}/nccl_calls.cpp ${emulated}/nccl_launches.cpp)
 list(REMOVE_ITEM device ${nccl})
 add_library(octet-emulated-begin OBJECT ${emulated}/marks/first_variable.cpp)
 add_library(octet-emulated-end OBJECT ${emulated}/marks/last_variable.cpp)
@@ -82,9 +82,10 @@ set_target_properties(octet-test-emulated-checked PROPERTIES EXCLUDE_FROM_ALL ON
 foreach(program octet-test-emulated octet-test-emulated-checked)
   target_link_libraries(${program} PRIVATE GTest::gtest_main)
 endforeach()
-octet_emulated_test(octet-test-emulated-ranks octet-test-nccl octet-emulated-kernels ${nccl})
+octet_emulated_test(octet-test-emulated-ranks octet-test-nccl octet-emulated-kernels ${nccl}
+  ${emulated}/ranks/nccl_launches_test.cpp)
 octet_emulated_test(octet-test-emulated-ranks-checked octet-test-nccl octet-emulated-kernels-checked ${nccl}
-  ${emulated}/ranks/nccl_races_test.cpp)
+  ${emulated}/ranks/nccl_launches_test.cpp ${emulated}/ranks/nccl_races_test.cpp)
 set_target_properties(octet-test-emulated-ranks-checked PROPERTIES EXCLUDE_FROM_ALL ON)
 
 # The programs on it, with their own names in a folder of their own, for scripts that take one (jobs/gpu, $OCTET_BIN).

@@ -1,11 +1,13 @@
 // An NCCL for emulated devices, in place of src/comm/nccl/nccl_api.cpp: calls are work of their streams, which carry it
 // out over MPI. A call ends on no rank before its peers have come to it, and its buffers are read and written while it
-// runs, as late as streams do their work. MPI is asked by the threads of all streams.
+// runs, as late as streams do their work. MPI is asked by the threads of all streams, and by the hosts'
+// (nccl_launches.h).
 #include <fmt/format.h>
 #include <mpi.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -16,31 +18,23 @@
 #include "src/comm/nccl/nccl_api.h"
 #include "tests/emulated/checks/watched.h"
 #include "tests/emulated/nccl_calls.h"
+#include "tests/emulated/nccl_launches.h"
 #include "tests/emulated/streams.h"
 #include "tests/nccl/nccl_rules.h"
 
 namespace octet {
 namespace {
 
-using emulated::Begin, emulated::Begun, emulated::begin_telling, emulated::carry_out, emulated::tell_all,
-    emulated::world_rank;
+using emulated::Begin, emulated::Begun, emulated::Call, emulated::Comm, emulated::Way, emulated::begin_telling,
+    emulated::tell_all, emulated::world_rank;
 
 /// Before MPI starts: the programs of tests ask for no level of threads (tests/support/mpi_main.cpp).
 const int threads_asked = setenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL", "MPI_THREAD_MULTIPLE", 1);
 
-/// What an ncclComm_t points to. MPI's communicator is kept: freeing one is a call of all, for which nobody waits here.
-struct Comm {
-  MPI_Comm mpi = MPI_COMM_NULL;
-  int rank = 0, size = 1;
-};
 /// What an ncclUniqueId holds: who waits for the others, and for what.
 struct Meeting {
   int root, tag;
 };
-
-MPI_Comm mpi_of(ncclComm_t comm) {
-  return reinterpret_cast<Comm*>(comm)->mpi;
-}
 
 /// World's rank of each of the group's.
 std::vector<int> members(const Meeting& at, int ranks, int rank) {
@@ -86,11 +80,14 @@ ncclResult_t init(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclCo
   Meeting at{};
   std::memcpy(&at, &id, sizeof at);
   const std::vector<int> all = members(at, ranks, rank);
-  auto* made = new Comm{.mpi = MPI_COMM_NULL, .rank = rank, .size = ranks};
+  auto* made = new Comm;
+  made->rank = rank;
+  made->size = ranks;
+  made->blocks = config->blocking != 0;
   MPI_Group world = MPI_GROUP_NULL, group = MPI_GROUP_NULL;
   MPI_Comm_group(MPI_COMM_WORLD, &world);
   MPI_Group_incl(world, ranks, all.data(), &group);
-  MPI_Comm_create_group(MPI_COMM_WORLD, group, at.tag, &made->mpi);
+  for (MPI_Comm* comm : {&made->streams, &made->hosts}) MPI_Comm_create_group(MPI_COMM_WORLD, group, at.tag, comm);
   MPI_Group_free(&group);
   MPI_Group_free(&world);
   emulated::Device& device = emulated::Device::get();
@@ -98,49 +95,28 @@ ncclResult_t init(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclCo
   if (const bool is_first = !std::exchange(device.has_peers, true); is_first && emulated::accesses_are_checked)
     device.on_fault = [] { MPI_Abort(MPI_COMM_WORLD, 70); };
   *comm = reinterpret_cast<ncclComm_t>(made);
-  return ncclSuccess;
+  return made->blocks ? ncclSuccess : ncclInProgress;
 }
 
 thread_local int depth = 0;
-struct Call {
-  cudaStream_t stream;
-  const char* name;
-  Begin begin;
-};
 thread_local std::vector<Call> grouped;
 
-void give(cudaStream_t stream, std::string name, std::vector<Begin> calls) {
-  emulated::Device& device = emulated::Device::get();
-  const emulated::Lock lock(device.mutex);
-  device.give(stream, std::move(name), [calls = std::move(calls)] { carry_out(calls); });
-}
-
-ncclResult_t add(cudaStream_t stream, const char* name, Begin begin) {
-  if (depth > 0) {
-    grouped.push_back({stream, name, std::move(begin)});
-  } else {
-    give(stream, name, {std::move(begin)});
-  }
+ncclResult_t add(ncclComm_t comm, cudaStream_t stream, Way way, Begin begin) {
+  if (emulated::in_progress(Comm::of(comm)))
+    return refuse("Attempt to use comm before the previous operation returned ncclSuccess");
+  Call call{&Comm::of(comm), stream, way.first.data(), way, std::move(begin)};
+  if (depth == 0) return emulated::launch({std::move(call)});
+  grouped.push_back(std::move(call));
   return ncclSuccess;
 }
 
-/// Calls of one group belong together: a stream's are one piece of its work.
 ncclResult_t end_group() {
-  if (--depth > 0) return ncclSuccess;
-  auto calls = std::exchange(grouped, {});
-  while (!calls.empty()) {
-    const cudaStream_t stream = calls.front().stream;
-    std::string names;
-    std::vector<Begin> of_stream;
-    std::erase_if(calls, [&](Call& call) {
-      if (call.stream != stream) return false;
-      if (names.find(call.name) == std::string::npos) names += (names.empty() ? "" : " and ") + std::string(call.name);
-      of_stream.push_back(std::move(call.begin));
-      return true;
-    });
-    give(stream, std::move(names), std::move(of_stream));
-  }
-  return ncclSuccess;
+  return --depth > 0 ? ncclSuccess : emulated::launch(std::exchange(grouped, {}));
+}
+
+/// A collective's way, by what each rank sends.
+Way among_all(std::string_view name, std::size_t n) {
+  return {name, std::bit_width(n)};
 }
 
 /// MPI's counts are ints, so that the emulation carries less than NCCL.
@@ -156,12 +132,12 @@ ncclResult_t all_gather(const void* send, void* recv, std::size_t n, ncclDataTyp
                         cudaStream_t stream) {
   if (type != ncclUint8) return ncclInvalidArgument;
   if (is_too_much(n)) return refuse_count("ncclAllGather", n);
-  return add(stream, "ncclAllGather", [=](Begun& b) {
+  return add(comm, stream, among_all("ncclAllGather", n), [=](Begun& b) {
     b.copy_sent(send, n);
     const int count = static_cast<int>(n);
-    b.writes(recv, n * static_cast<std::size_t>(reinterpret_cast<Comm*>(comm)->size));
-    tell_all(b, mpi_of(comm), reinterpret_cast<Comm*>(comm)->size);
-    MPI_Iallgather(b.sent.data(), count, MPI_BYTE, recv, count, MPI_BYTE, mpi_of(comm), b.request());
+    b.writes(recv, n * static_cast<std::size_t>(Comm::of(comm).size));
+    tell_all(b, Comm::of(comm).streams, Comm::of(comm).size);
+    MPI_Iallgather(b.sent.data(), count, MPI_BYTE, recv, count, MPI_BYTE, Comm::of(comm).streams, b.request());
   });
 }
 
@@ -169,11 +145,12 @@ ncclResult_t reduce_scatter(const void* send, void* recv, std::size_t n, ncclDat
                             ncclComm_t comm, cudaStream_t stream) {
   if (type != ncclFloat32 || op != ncclSum) return ncclInvalidArgument;
   if (is_too_much(n)) return refuse_count("ncclReduceScatter", n);
-  return add(stream, "ncclReduceScatter", [=](Begun& b) {
-    b.copy_sent(send, n * 4 * static_cast<std::size_t>(reinterpret_cast<Comm*>(comm)->size));
+  return add(comm, stream, among_all("ncclReduceScatter", n), [=](Begun& b) {
+    b.copy_sent(send, n * 4 * static_cast<std::size_t>(Comm::of(comm).size));
     b.writes(recv, n * 4);
-    tell_all(b, mpi_of(comm), reinterpret_cast<Comm*>(comm)->size);
-    MPI_Ireduce_scatter_block(b.sent.data(), recv, static_cast<int>(n), MPI_FLOAT, MPI_SUM, mpi_of(comm), b.request());
+    tell_all(b, Comm::of(comm).streams, Comm::of(comm).size);
+    MPI_Ireduce_scatter_block(b.sent.data(), recv, static_cast<int>(n), MPI_FLOAT, MPI_SUM, Comm::of(comm).streams,
+                              b.request());
   });
 }
 
@@ -181,12 +158,12 @@ ncclResult_t all_reduce(const void* send, void* recv, std::size_t n, ncclDataTyp
                         ncclComm_t comm, cudaStream_t stream) {
   if (type != ncclFloat32 && type != ncclInt32) return ncclInvalidArgument;
   if (is_too_much(n)) return refuse_count("ncclAllReduce", n);
-  return add(stream, "ncclAllReduce", [=](Begun& b) {
+  return add(comm, stream, among_all("ncclAllReduce", n), [=](Begun& b) {
     b.copy_sent(send, n * 4);
     b.writes(recv, n * 4);
-    tell_all(b, mpi_of(comm), reinterpret_cast<Comm*>(comm)->size);
+    tell_all(b, Comm::of(comm).streams, Comm::of(comm).size);
     MPI_Iallreduce(b.sent.data(), recv, static_cast<int>(n), type == ncclFloat32 ? MPI_FLOAT : MPI_INT,
-                   op == ncclSum ? MPI_SUM : MPI_MAX, mpi_of(comm), b.request());
+                   op == ncclSum ? MPI_SUM : MPI_MAX, Comm::of(comm).streams, b.request());
   });
 }
 
@@ -194,16 +171,17 @@ ncclResult_t broadcast(const void* send, void* recv, std::size_t n, ncclDataType
                        cudaStream_t stream) {
   if (type != ncclUint8) return ncclInvalidArgument;
   if (is_too_much(n)) return refuse_count("ncclBroadcast", n);
-  return add(stream, "ncclBroadcast", [=](Begun& b) {
-    const bool is_root = reinterpret_cast<Comm*>(comm)->rank == root;
+  return add(comm, stream, among_all("ncclBroadcast", n), [=](Begun& b) {
+    const bool is_root = Comm::of(comm).rank == root;
     if (is_root) b.reads(send, n);
     if (!is_root || send != recv) b.writes(recv, n);
     if (begin_telling(b, 1)) {
       if (is_root) b.heard = b.tells;
-      MPI_Ibcast(b.heard.data(), static_cast<int>(b.heard.size()), MPI_UINT64_T, root, mpi_of(comm), b.request());
+      MPI_Ibcast(b.heard.data(), static_cast<int>(b.heard.size()), MPI_UINT64_T, root, Comm::of(comm).streams,
+                 b.request());
     }
     if (is_root && send != recv) std::memcpy(recv, send, n);
-    MPI_Ibcast(recv, static_cast<int>(n), MPI_BYTE, root, mpi_of(comm), b.request());
+    MPI_Ibcast(recv, static_cast<int>(n), MPI_BYTE, root, Comm::of(comm).streams, b.request());
   });
 }
 
@@ -211,11 +189,12 @@ ncclResult_t send(const void* data, std::size_t n, ncclDataType_t type, int peer
                   cudaStream_t stream) {
   if (type != ncclUint8) return ncclInvalidArgument;
   if (is_too_much(n)) return refuse_count("ncclSend", n);
-  return add(stream, "ncclSend", [=](Begun& b) {
+  return add(comm, stream, {"ncclSend", peer}, [=](Begun& b) {
     b.reads(data, n);
-    MPI_Isend(data, static_cast<int>(n), MPI_BYTE, peer, 0, mpi_of(comm), b.request());
+    MPI_Isend(data, static_cast<int>(n), MPI_BYTE, peer, 0, Comm::of(comm).streams, b.request());
     if (!begin_telling(b, 0, b.is_alone)) return;
-    MPI_Isend(b.tells.data(), static_cast<int>(b.tells.size()), MPI_UINT64_T, peer, 1, mpi_of(comm), b.request());
+    MPI_Isend(b.tells.data(), static_cast<int>(b.tells.size()), MPI_UINT64_T, peer, 1, Comm::of(comm).streams,
+              b.request());
   });
 }
 
@@ -223,11 +202,12 @@ ncclResult_t send(const void* data, std::size_t n, ncclDataType_t type, int peer
 ncclResult_t receive(void* data, std::size_t n, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
   if (type != ncclUint8) return ncclInvalidArgument;
   if (is_too_much(n)) return refuse_count("ncclRecv", n);
-  return add(stream, "ncclRecv", [=](Begun& b) {
-    MPI_Irecv(data, static_cast<int>(n), MPI_BYTE, peer, 0, mpi_of(comm), b.request());
+  return add(comm, stream, {"ncclRecv", peer}, [=](Begun& b) {
+    MPI_Irecv(data, static_cast<int>(n), MPI_BYTE, peer, 0, Comm::of(comm).streams, b.request());
     if (!begin_telling(b, 1)) return;
     b.writes_when_heard(data, n);
-    MPI_Irecv(b.heard.data(), static_cast<int>(b.heard.size()), MPI_UINT64_T, peer, 1, mpi_of(comm), b.request());
+    MPI_Irecv(b.heard.data(), static_cast<int>(b.heard.size()), MPI_UINT64_T, peer, 1, Comm::of(comm).streams,
+              b.request());
   });
 }
 
@@ -251,8 +231,14 @@ ncclResult_t leave(ncclComm_t comm, void* handle) {
 /// What was registered with it is so no longer.
 ncclResult_t end(ncclComm_t comm) {
   std::erase_if(registered, [&](const auto& entry) { return entry.second == comm; });
-  delete reinterpret_cast<Comm*>(comm);
+  emulated::give_up(Comm::of(comm));
+  delete &Comm::of(comm);
   return ncclSuccess;
+}
+
+ncclResult_t finalize(ncclComm_t comm) {
+  return emulated::in_progress(Comm::of(comm)) ? refuse("a communicator is finalized while it is in progress")
+                                               : ncclSuccess;
 }
 
 /// NCCL's kernels and cards would go on with an address that is another's by then.
@@ -268,10 +254,13 @@ const NcclApi& nccl_api() {
       .get_version = [](int* version) { return *version = NCCL_VERSION_CODE, ncclSuccess; },
       .get_unique_id = get_unique_id,
       .comm_init_rank_config = init,
-      .comm_finalize = [](ncclComm_t) { return ncclSuccess; },
+      .comm_finalize = finalize,
       .comm_destroy = end,
       .comm_abort = end,
-      .comm_get_async_error = [](ncclComm_t, ncclResult_t* state) { return *state = ncclSuccess, ncclSuccess; },
+      .comm_get_async_error =
+          [](ncclComm_t comm, ncclResult_t* state) {
+            return *state = emulated::in_progress(Comm::of(comm)) ? ncclInProgress : ncclSuccess, ncclSuccess;
+          },
       .get_error_string = [](ncclResult_t result) { return result == ncclSuccess ? "no error" : "an error"; },
       .get_last_error = [](ncclComm_t) { return last_error.c_str(); },
       .group_start = [] { return ++depth, ncclSuccess; },
