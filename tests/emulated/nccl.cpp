@@ -87,7 +87,7 @@ ncclResult_t init(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclCo
   MPI_Group world = MPI_GROUP_NULL, group = MPI_GROUP_NULL;
   MPI_Comm_group(MPI_COMM_WORLD, &world);
   MPI_Group_incl(world, ranks, all.data(), &group);
-  for (MPI_Comm* comm : {&made->streams, &made->hosts}) MPI_Comm_create_group(MPI_COMM_WORLD, group, at.tag, comm);
+  for (MPI_Comm* of : {&made->streams, &made->hosts}) MPI_Comm_create_group(MPI_COMM_WORLD, group, at.tag, of);
   MPI_Group_free(&group);
   MPI_Group_free(&world);
   emulated::Device& device = emulated::Device::get();

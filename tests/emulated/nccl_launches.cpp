@@ -35,8 +35,30 @@ void connect(const Call& call, std::vector<MPI_Request>& hosts) {
             &hosts.emplace_back(MPI_REQUEST_NULL));
 }
 
+/// Where a launch is on the device.
+struct Start {
+  std::shared_ptr<Stream> stream;
+  std::uint64_t position;
+  bool is_reached = false;
+};
+
+/// Starts no earlier than the launch before, which may be another communicator's (NCCL_LAUNCH_ORDER_IMPLICIT). It is no
+/// order that a program may count on, so that clocks know nothing of it.
+void start_behind(const std::shared_ptr<Start>& before, const std::shared_ptr<Start>& mine) {
+  Device& device = Device::get();
+  Lock lock(device.mutex);
+  if (before != nullptr) {
+    device.begin(*before->stream, before->position);
+    device.wait_until(lock, [&] { return before->is_reached || before->stream->done >= before->position; });
+  }
+  mine->is_reached = true;
+  device.tell_waiting();
+}
+
 /// A stream's calls of one group are one piece of its work.
 void give_to_streams(std::vector<Call> calls) {
+  static std::shared_ptr<Start> last;
+  static const bool in_order = setting("NCCL_LAUNCH_ORDER_IMPLICIT", 0) == 1;
   Device& device = Device::get();
   const Lock lock(device.mutex);
   while (!calls.empty()) {
@@ -49,7 +71,13 @@ void give_to_streams(std::vector<Call> calls) {
       of_stream.push_back(std::move(call.begin));
       return true;
     });
-    device.give(stream, std::move(names), [begins = std::move(of_stream)] { carry_out(begins); });
+    const auto on = device.stream(stream);
+    const auto mine = std::make_shared<Start>(Start{on, on->given + 1});
+    const auto before = in_order && on->capture == nullptr ? std::exchange(last, mine) : nullptr;
+    device.give(stream, std::move(names), [before, mine, begins = std::move(of_stream)] {
+      start_behind(before, mine);
+      carry_out(begins);
+    });
   }
 }
 

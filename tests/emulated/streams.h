@@ -123,6 +123,12 @@ class Device {
   /// The same, and waits.
   void run_until(Lock& lock, const std::shared_ptr<Stream>& stream, std::uint64_t position);
   void run_all(Lock& lock);
+  /// For a piece of work that waits for another: what the other does is told with tell_waiting.
+  template <typename Condition>
+  void wait_until(Lock& lock, const Condition& condition) {
+    changed_.wait(lock, condition);
+  }
+  void tell_waiting() { changed_.notify_all(); }
   /// The host knows that all of this is done.
   void host_knows(const Clock& done) { host_.join(done); }
 
