@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Trains small runs of drawn layouts, recipes and schedules on emulated GPUs and looks for work of different streams that
-reaches the same bytes with no order between it (docs/cuda-backend.md, "Kernels without a GPU").
+reaches the same bytes with no order between it (docs/cuda-backend.md, "Kernels without a GPU"). In every second run, those
+with an odd seed, hosts meet for every call of NCCL and not for the first alone, so that hosts in another order hang.
 
 Usage: tests/checks/stream_races.py BUILD [--seed N] [--runs N] [--keep DIR]
   BUILD        a folder of a CUDA build that has octet-train-emulated-checked (and octet), e.g. build/cuda
@@ -92,7 +93,8 @@ def train(program, folder, seed):
         f.write(model)
     given = {"model": f"./model-{seed}.yaml", "run.dir": f"run-{seed}", "data.train": "data/text", **COMMON, **options}
     command = ["mpiexec", "-n", str(ranks), program] + [word for key, value in given.items() for word in (f"--{key}", str(value))]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "OCTET_EMULATED_DEVICES": str(ranks)}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "OCTET_EMULATED_DEVICES": str(ranks),
+                   "OCTET_EMULATED_MEETINGS": str(seed % 2)}
     try:
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
         return done.returncode, done.stdout + done.stderr

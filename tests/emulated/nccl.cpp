@@ -28,8 +28,10 @@ namespace {
 using emulated::Begin, emulated::Begun, emulated::Call, emulated::Comm, emulated::Way, emulated::begin_telling,
     emulated::tell_all, emulated::world_rank;
 
-/// Before MPI starts: the programs of tests ask for no level of threads (tests/support/mpi_main.cpp).
+/// Before MPI starts: the programs of tests ask for no level of threads (tests/support/mpi_main.cpp), and for no order
+/// of launches (src/comm/nccl_process.h).
 const int threads_asked = setenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL", "MPI_THREAD_MULTIPLE", 1);
+const int order_asked = setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
 
 /// What an ncclUniqueId holds: who waits for the others, and for what.
 struct Meeting {

@@ -21,8 +21,9 @@ std::mutex mutex;  // a watchdog's thread may ask, too
 
 void connect(const Call& call, std::vector<MPI_Request>& hosts) {
   constexpr int of_sender = 0, of_receiver = 1;
+  static const bool every_call = setting("OCTET_EMULATED_MEETINGS", 0) == 1;
   Comm& comm = *call.comm;
-  if (!comm.connected.insert(call.way).second) return;
+  if (!comm.connected.insert(call.way).second && !every_call) return;
   const bool sends = call.way.first == "ncclSend";
   if (!sends && call.way.first != "ncclRecv") {
     MPI_Ibarrier(comm.hosts, &hosts.emplace_back(MPI_REQUEST_NULL));

@@ -14,7 +14,8 @@
 
 /// How the emulated NCCL launches what a host asks for. NCCL connects late (NCCL_RUNTIME_CONNECT): a launch is in
 /// progress until the peers' hosts have come to what it uses for the first time, and streams get its calls then. An
-/// order of calls in which two hosts would wait for each other hangs here, too.
+/// order of calls in which two hosts would wait for each other hangs here, too. With OCTET_EMULATED_MEETINGS=1 hosts
+/// meet for every call: what comes to an end then does so whichever calls wait.
 namespace octet::emulated {
 
 struct Launch;
