@@ -13,20 +13,21 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "tests", "checks"))
 import rooms  # noqa: E402
 
-WIDTH, ROW, BOX, TOP = 960, 66, 42, 20
+WIDTH, ROW, BOX, TOP = 1040, 66, 42, 20
 LOW, MIDDLE, HIGH, ROOF, SIDE = "#e8eef7", "#e4f3e6", "#f6e6f1", "#eeeeee", "#f5f3dc"
 
 # Room -> row from the bottom, left edge, right edge, colour, what it holds.
 BOXES = {
-    "base": (0, 5, 940, LOW, "errors, log, dtypes, random numbers, options, JSON, files"),
+    "base": (0, 5, 1020, LOW, "errors, log, dtypes, random numbers, options, JSON, files"),
     "device": (1, 20, 720, LOW, "devices, streams, events, buffers, the ledger of memory; what NVML says"),
-    "cluster": (1, 740, 940, SIDE, "profiles, Slurm, job scripts"),
+    "cluster": (1, 740, 1020, SIDE, "profiles, Slurm, job scripts"),
     "profile": (2, 20, 380, LOW, "units and parts of a step; where its time goes"),
     "tensor": (2, 400, 720, LOW, "views of memory, shards, parameters"),
     "kernels": (3, 20, 240, MIDDLE, "one header an operation"),
     "comm": (3, 430, 720, LOW, "communicators (self, mpi, nccl), the mesh"),
     "ops": (4, 20, 425, MIDDLE, "linears and their float8 recipe, attention, shape checks"),
-    "tuning": (4, 780, 940, SIDE, "what NCCL costs"),
+    "tuning": (4, 775, 890, SIDE, "what NCCL costs"),
+    "topology": (4, 905, 1020, SIDE, "nodes' wires"),
     "parallel": (5, 260, 720, MIDDLE, "FSDP: weights in, gradients out; tensor parallelism"),
     "model": (6, 20, 480, MIDDLE, "Llama, forward and backward; its parameters"),
     "tokenizer": (7, 20, 150, HIGH, "text to token ids"),
@@ -39,8 +40,8 @@ BOXES = {
     "train": (9, 215, 580, HIGH, "a run: options, step, plan, health, loop"),
     "report": (9, 595, 720, HIGH, "runs read back"),
     "evaluate": (10, 20, 580, HIGH, "how likely texts are to a model, and tasks"),
-    "jobs": (11, 20, 940, ROOF, "the programs octet, octet-train, octet-evaluate and octet-commbench; scripts"),
-    "tests": (12, 20, 940, ROOF, "a folder a room, and the checks of the source"),
+    "jobs": (11, 20, 1020, ROOF, "the programs octet, octet-train, octet-evaluate and octet-commbench; scripts"),
+    "tests": (12, 20, 1020, ROOF, "a folder a room, and the checks of the source"),
 }
 # Where an arrow goes down, when it is not the middle of what the boxes have above each other. An arrow whose place is
 # not below its box leaves the box at the side.

@@ -188,7 +188,7 @@ checks_accesses() { ((long)) || "${lately[@]}" code | grep -E '^(kernels/cuda|te
 kernels_for_other_gpus() {
   if ((long)); then return; elif ((list)) || [[ -n $only ]]; then git ls-files 'kernels/*.cu'; else "${lately[@]}" device; fi
 }
-fuzzed=(base checkpoints cluster corpus data evaluate report tokenizer train tuning)
+fuzzed=(base checkpoints cluster corpus data evaluate report tokenizer topology train tuning)
 if ((!long && !list)) && [[ -z $only ]]; then
   names=$("${lately[@]}" fuzz "${fuzzed[@]}")
   mapfile -t fuzzed < <(printf '%s' "$names")

@@ -5,7 +5,7 @@
 #include "jobs/commbench/match.h"
 #include "jobs/commbench/pairs_report.h"
 #include "src/train/start/reporting_failure.h"
-#include "src/tuning/pair_sweeps.h"
+#include "src/tuning/pairs/pair_sweeps.h"
 
 namespace octet::commbench {
 namespace {

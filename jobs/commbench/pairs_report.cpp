@@ -5,7 +5,7 @@
 
 #include "jobs/commbench/local_ranks.h"
 #include "src/base/progress.h"
-#include "src/tuning/pair_sweeps.h"
+#include "src/tuning/pairs/pair_sweeps.h"
 
 namespace octet::commbench {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/base/named_enum.h"
-#include "src/tuning/pairwise.h"
+#include "src/tuning/pairs/pairwise.h"
 
 namespace octet::commbench {
 

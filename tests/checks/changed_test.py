@@ -31,13 +31,13 @@ class Changed(unittest.TestCase):
         kernels = programs("kernels/cpu/gemm/gemm.cpp")
         self.assertLessEqual({"kernels", "ops", "model", "parallel", "train", "equivalence", "checkpoints"}, kernels)
         self.assertFalse({"base", "device", "tuning", "cluster", "report", "data"} & kernels)
-        self.assertLessEqual({"tuning"}, programs("src/tuning/topology/places.cpp"))
-        self.assertFalse({"ops", "model", "cluster"} & programs("src/tuning/topology/places.cpp"))
+        self.assertLessEqual({"topology"}, programs("src/topology/places.cpp"))
+        self.assertFalse({"ops", "model", "cluster", "tuning"} & programs("src/topology/places.cpp"))
 
     def test_own_programs_leave_out_what_stands_above(self):
         own = lambda *paths: programs(*paths, above=False)
         self.assertEqual(own("src/ops/linear.cpp"), {"ops", "equivalence"})
-        self.assertEqual(own("src/tuning/topology/places.cpp"), {"tuning"})
+        self.assertEqual(own("src/topology/places.cpp"), {"topology"})
         self.assertEqual(own("checkpoints/save/saver.cpp"), {"checkpoints", "equivalence"})
         self.assertEqual(own("tests/crash/rank_test.cpp"), {"crash"})
         self.assertLessEqual({"comm", "equivalence"}, own("src/comm/nccl/nccl_api.cpp"))

@@ -35,7 +35,8 @@ ROOMS = {
     "evaluate": "train corpus",
     "cluster": "base",
     "tuning": "cluster",  # and the arithmetic of the mesh, below
-    "jobs": "evaluate tuning report",
+    "topology": "cluster",
+    "jobs": "evaluate tuning topology report",
     "tests": "jobs",
 }
 # The picture draws some rooms as one group on all of LOWER. What each of them may include is less, as said here.
@@ -72,6 +73,15 @@ FOLDERS = {
         "cores": "machine",
         "environment": ".",
         "doctor": "environment cores",
+    },
+    "src/tuning": {
+        ".": "",  # the tuning file, and what measurements are called
+        "pairs": ".",
+        "cost_model": ".",
+        "plugin": ".",
+        "fit": "cost_model pairs",
+        "explain": "fit",
+        "contention": "cost_model",
     },
     "jobs": {
         "ranks": "",
@@ -143,8 +153,8 @@ LIBRARIES = {
     "arrow/": ["src/corpus/arrow/", "tests/"],
     "nlohmann/": ["src/base/json_reader", "src/data/data_facts", "src/data/tokenizer_identity", "src/tokenizer/", "src/corpus/part_folder", "src/corpus/parquet_rows.h", "src/comm/trace", "src/profile/", "src/metrics/", "src/owner/", "src/report/", "src/train/", "src/cluster/", "src/tuning/", "src/evaluate/tasks/", "checkpoints/", "jobs/",
                   "tests/"],
-    "pugixml": ["src/tuning/topology/"],
-    "hwloc": ["src/tuning/topology/", "src/cluster/cores/"],
+    "pugixml": ["src/topology/"],
+    "hwloc": ["src/topology/", "src/cluster/cores/"],
     "simgrid/": ["src/tuning/contention/"],
     "gtest/": ["tests/"],
     "sanitizer/": ["tests/"],

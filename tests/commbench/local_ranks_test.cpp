@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "src/tuning/pairwise.h"
+#include "src/tuning/pairs/pairwise.h"
 
 namespace octet::commbench {
 namespace {

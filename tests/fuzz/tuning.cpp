@@ -1,27 +1,13 @@
-// The tuning file that the plugin reads inside NCCL, topologies, and benchmark results.
+// The tuning file that the plugin reads inside NCCL, and benchmark results.
 #include "src/tuning/cost_model/nccl_release.h"
 #include "src/tuning/fit/benchmark_file.h"
-#include "src/tuning/topology/graph_dump.h"
-#include "src/tuning/topology/nccl_xml.h"
 #include "src/tuning/tuning_file.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace octet::fuzz {
 namespace {
 
-const std::string fit = "tests/tuning/fit/", topology = "tests/tuning/topology/";
-
-/// What is taken stays the same written down and read again.
-void read_topology(const std::string& text) {
-  const std::string written = to_nccl_xml(parse_topology(text, "input.xml"));
-  expect_same(written, to_nccl_xml(parse_topology(written, "written.xml")));
-}
-
-void read_dump(const std::string& text) {
-  const GraphDump dump = parse_graphs(text, "input.xml");
-  to_svg(dump, lint_graphs(dump, nullptr, nullptr));
-  to_text(dump);
-}
+const std::string fit = "tests/tuning/fit/";
 
 }  // namespace
 
@@ -29,8 +15,6 @@ const std::vector<Reader>& readers() {
   static const std::vector<Reader> all = {
       {"tuning-file", [](const std::string& text) { parse_tuning_file(text, "input.json"); },
        files({"configs/tuning/aws-p5-efa.json"})},
-      {"topology", read_topology, files({topology + "dgx-h100.xml", topology + "vm-flat.xml"})},
-      {"graphs", read_dump, files({topology + "graph-8x400.xml", topology + "graph-sick.xml"})},
       {"nccl-tests", [](const std::string& text) { read_nccl_tests_text("input.txt", text, {}); },
        files({fit + "v2.13-log.txt", fit + "v2.17.10-reduce_scatter.txt", fit + "v2.19.6-per-iteration.txt"})},
       {"nccl-tests-json", [](const std::string& text) { read_nccl_tests_json("input.json", text, {}); },

@@ -1,5 +1,5 @@
 // Sweeps of pairs in a simulated fat tree: leaves below uplinks that carry less than the nodes' ports.
-#include "src/tuning/pair_sweeps.h"
+#include "src/tuning/pairs/pair_sweeps.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "src/tuning/pairwise.h"
+#include "src/tuning/pairs/pairwise.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

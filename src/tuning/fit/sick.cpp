@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "src/tuning/pairwise.h"
+#include "src/tuning/pairs/pairwise.h"
 #include "src/tuning/robust.h"
 
 namespace octet {

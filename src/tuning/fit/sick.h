@@ -23,9 +23,10 @@ struct SickReport {
   std::string unsure;    ///< why nothing can be told apart; empty: it can
 };
 
-/// Names what makes pairs slow in a sweep in which nodes met two by two: what find_slow_parts (src/tuning/pairwise.h)
-/// finds from 15 % on where both directions of a pair have one time. A node most of whose pairs are slow is sick
-/// itself, and a pair slower than both of its nodes are elsewhere is a sick link. Repeated pairs count by their median.
+/// Names what makes pairs slow in a sweep in which nodes met two by two: what find_slow_parts
+/// (src/tuning/pairs/pairwise.h) finds from 15 % on where both directions of a pair have one time. A node most of whose
+/// pairs are slow is sick itself, and a pair slower than both of its nodes are elsewhere is a sick link. Repeated pairs
+/// count by their median.
 SickReport find_sick(const std::vector<PairTime>& pairs);
 
 }  // namespace octet
