@@ -18,7 +18,7 @@
 #include "src/base/log.h"
 #include "src/base/usable_cores.h"
 #include "src/base/utc_now.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/mpi/plain_mpi.h"
 #include "src/comm/nccl_communicator.h"
 #include "src/device/hardware_queues.h"
@@ -62,12 +62,12 @@ Provenance provenance_of(const std::vector<std::string>& node_of, Device& device
 }
 
 /// Sizes and groups of collectives must be those of the other ranks.
-void require_same_options(const Options& options, int argc, char** argv, Communicator& hosts) {
+void require_same_options(const Options& options, int argc, char** argv, Communicator& control) {
   std::vector<std::string> lines{fmt::format("{}", fmt::join(argv + 1, argv + argc, " "))};
   if (options.run) {
     for (std::string& line : option_lines(options.run->config)) lines.push_back(std::move(line));
   }
-  require_same_lines("the ranks have different options", std::move(lines), hosts);
+  require_same_lines("the ranks have different options", std::move(lines), control);
 }
 
 /// What computes and speaks: nothing of it is taken down before a failure is told.
@@ -78,10 +78,10 @@ struct RankMachine {
 };
 
 Report begin_report(const Options& options, const Binding& binding, const std::vector<std::string>& node_of,
-                    Device& device, const MpiRuntime& mpi, Communicator& hosts, int argc, char** argv) {
+                    Device& device, const MpiRuntime& mpi, Communicator& control, int argc, char** argv) {
   Provenance provenance = provenance_of(node_of, device, argc, argv);
   const auto index = static_cast<int>(mpi.local_rank() / options.nccl.ranks_per_gpu);
-  provenance.devices = gather_bytes(device_line(mpi.rank(), mpi.node(), index, device), hosts);
+  provenance.devices = gather_bytes(device_line(mpi.rank(), mpi.node(), index, device), control);
   const int cores = usable_cores();
   if (binding.ranks_on_same_cores > cores) {
     provenance.cores = cores;
@@ -95,23 +95,23 @@ Report begin_report(const Options& options, const Binding& binding, const std::v
 
 int measure_all(const Options& given, MpiRuntime& mpi, int argc, char** argv) {
   if (!given.json.empty() && mpi.rank() == 0) Report::check_writable(given.json);
-  const HostRank rank;
-  Communicator& hosts = *rank.hosts;
-  require_same_options(given, argc, argv, hosts);
+  const ControlGroup group;
+  Communicator& control = *group.control;
+  require_same_options(given, argc, argv, control);
   const Options options = laid_out(given, mpi.size());
   const CpuConfig cpu = options.run ? options.run->config.cpu : CpuConfig();
-  const Binding binding = bind_rank(cpu, options.device, options.nccl, mpi, hosts);
+  const Binding binding = bind_rank(cpu, options.device, options.nccl, mpi, control);
   RankMachine machine;
-  return run_reporting_failure({.hosts = hosts, .on_gpu = options.device == DeviceType::cuda}, [&] {
-    Device& device = open_device(options.device, mpi, hosts, options.nccl);
+  return run_reporting_failure({.control = control, .on_gpu = options.device == DeviceType::cuda}, [&] {
+    Device& device = open_device(options.device, mpi, control, options.nccl);
     machine.stream = device.make_stream();
     Stream& stream = *machine.stream;
-    Mesh& mesh = machine.mesh.emplace(make_world(stream, mpi, hosts, options.nccl), mesh_shape(options, mpi.size()));
+    Mesh& mesh = machine.mesh.emplace(make_world(stream, mpi, control, options.nccl), mesh_shape(options, mpi.size()));
     if (options.compare_mpi) machine.plain = make_plain_mpi_communicator(stream, "plain MPI");
 
-    const std::vector<std::string> node_of = gather_bytes(mpi.node(), hosts);
-    Report report = begin_report(options, binding, node_of, device, mpi, hosts, argc, argv);
-    const Context context{options, hosts, node_of, report};
+    const std::vector<std::string> node_of = gather_bytes(mpi.node(), control);
+    Report report = begin_report(options, binding, node_of, device, mpi, control, argc, argv);
+    const Context context{options, control, node_of, report};
     if (options.sweep) run_sweep(context, mesh.world(), machine.plain.get());
     if (options.run) run_steps(context, mesh);
     if (options.pairs != PairsOf::none) run_pairs(context, mesh.world());

@@ -46,23 +46,23 @@ void measure(const Options& options, const Ranks& ranks) {
 }
 
 int evaluate(const Options& options, const std::string& words, MpiRuntime& mpi) {
-  const HostRank rank;
-  Communicator& hosts = *rank.hosts;
-  require_same_lines("the ranks have different options", {words}, hosts);
+  const ControlGroup group;
+  Communicator& control = *group.control;
+  require_same_lines("the ranks have different options", {words}, control);
   const MeshShape shape = shape_of(options.models.tp, mpi.size());
   for (const std::string& folder : {options.output, compared_folder(options)}) {
     if (!folder.empty() && mpi.rank() == 0) make_folder(folder);
   }
   const NcclSettings nccl;
-  const Binding binding = bind_rank(options.cpu, options.models.device, nccl, mpi, hosts);
+  const Binding binding = bind_rank(options.cpu, options.models.device, nccl, mpi, control);
   log::info("{}", binding.cpu);
   std::unique_ptr<Stream> stream;
   std::optional<Mesh> mesh;
-  return run_reporting_failure({.hosts = hosts, .on_gpu = options.models.device == DeviceType::cuda}, [&] {
-    stream = open_device(options.models.device, mpi, hosts, nccl).make_stream();
-    warn_of_other_libraries(*stream, mpi, hosts);
-    mesh.emplace(make_world(*stream, mpi, hosts, nccl), shape);
-    measure(options, {.mesh = *mesh, .stream = *stream, .hosts = hosts});
+  return run_reporting_failure({.control = control, .on_gpu = options.models.device == DeviceType::cuda}, [&] {
+    stream = open_device(options.models.device, mpi, control, nccl).make_stream();
+    warn_of_other_libraries(*stream, mpi, control);
+    mesh.emplace(make_world(*stream, mpi, control, nccl), shape);
+    measure(options, {.mesh = *mesh, .stream = *stream, .control = control});
     return log::after_output(0);
   });
 }

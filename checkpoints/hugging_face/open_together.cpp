@@ -11,7 +11,7 @@
 namespace octet::checkpoint {
 
 HuggingFaceModel open_together(const std::string& path, std::string_view room, const std::string& what,
-                               Communicator& hosts) {
+                               Communicator& control) {
   std::optional<HuggingFaceModel> folder;
   std::optional<Failure> failure;
   files::ReadProgress progress;
@@ -26,10 +26,10 @@ HuggingFaceModel open_together(const std::string& path, std::string_view room, c
       failure = Failure{ExitCode::internal, error.what()};
     }
   };
-  const auto absent = files::read_together("look at a Hugging Face folder", hosts, progress,
+  const auto absent = files::read_together("look at a Hugging Face folder", control, progress,
                                            [&] { files::with_retries(progress, open); });
   if (absent) throw usage_error(room, "{} any more", *absent);
-  agree(room, what, failure, hosts);
+  agree(room, what, failure, control);
   return *std::move(folder);
 }
 

@@ -9,9 +9,8 @@
 namespace octet::checkpoint {
 
 /// A Hugging Face folder whose headers every rank reads for itself, again and again where a file server stumbles. Where
-/// one rank cannot, all throw the same error: "[room] WHAT: rank 1 on HOST: ...". Collective over the hosts of all
-/// ranks.
+/// one rank cannot, all throw the same error: "[room] WHAT: rank 1 on HOST: ...". Collective over `control`.
 HuggingFaceModel open_together(const std::string& path, std::string_view room, const std::string& what,
-                               Communicator& hosts);
+                               Communicator& control);
 
 }  // namespace octet::checkpoint

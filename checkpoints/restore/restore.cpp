@@ -16,7 +16,7 @@
 #include "src/base/progress.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/agreement.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/look_together.h"
 #include "src/comm/packing.h"
 #include "src/comm/read_together.h"
@@ -41,15 +41,15 @@ enum class ManifestIs : std::uint8_t { good, damaged, unknown, unread };
 /// Rank 0 reads the manifest, the others get it from there: one reader, and one opinion of what it says. All throw the
 /// same UnknownFormat, and the same error where the machine could not read it, such as for want of memory: that is no
 /// damage, for which a checkpoint would be set aside.
-std::optional<std::string> share_manifest(const std::string& directory, Manifest& manifest, Communicator& hosts) {
+std::optional<std::string> share_manifest(const std::string& directory, Manifest& manifest, Communicator& control) {
   const std::string path = directory + "/" + manifest_name;
-  const bool reads = hosts.rank() == 0;
+  const bool reads = control.rank() == 0;
   std::string text_there;
   files::ReadProgress progress;
   const auto read = [&] {
     if (reads) files::with_retries(progress, [&] { text_there = files::read_file(path); });
   };
-  if (auto absent = files::read_together("read of a checkpoint's manifest", hosts, progress, read)) return absent;
+  if (auto absent = files::read_together("read of a checkpoint's manifest", control, progress, read)) return absent;
   Packer packer;
   if (reads) {
     std::string unknown;
@@ -76,7 +76,7 @@ std::optional<std::string> share_manifest(const std::string& directory, Manifest
       put_manifest(packer, manifest);
     }
   }
-  const std::string message = broadcast_bytes(packer.bytes(), 0, hosts);
+  const std::string message = broadcast_bytes(packer.bytes(), 0, control);
   Unpacker unpacker(message);
   const auto found = unpacker.take<ManifestIs>();
   if (found == ManifestIs::unknown) throw UnknownFormat(path, unpacker.take_text(), true);
@@ -96,48 +96,48 @@ int hashing_threads() {
 }
 
 /// The ranks together hash every file that the manifest lists; what is wrong. Rank 0 keeps the verdict.
-std::optional<std::string> verify_files(const std::string& directory, const Manifest& manifest, Communicator& hosts,
+std::optional<std::string> verify_files(const std::string& directory, const Manifest& manifest, Communicator& control,
                                         Verdicts& verdicts) {
-  const bool keeps = hosts.rank() == 0;
+  const bool keeps = control.rank() == 0;
   Verdicts::Files seen;
   if (keeps) seen = Verdicts::look_at(directory, manifest.files);
-  const int rank = hosts.rank(), ranks = hosts.size(), threads = hashing_threads();
+  const int rank = control.rank(), ranks = control.size(), threads = hashing_threads();
   Findings mine;
   files::ReadProgress progress;
   const auto read = [&] { mine = hash_share(directory, manifest.files, rank, ranks, threads, progress); };
-  if (auto absent = files::read_together("read of a checkpoint's files", hosts, progress, read)) return absent;
-  const Findings all = of_all_ranks(mine, hosts);
+  if (auto absent = files::read_together("read of a checkpoint's files", control, progress, read)) return absent;
+  const Findings all = of_all_ranks(mine, control);
   if (keeps && all.complete) verdicts.keep(directory, std::move(seen), all.all_well());
   return all.all_well() ? std::nullopt : std::optional(all.text());
 }
 
 /// The folder of checkpoints that `path` means; empty where it is a checkpoint itself. Rank 0 decides: another host may
 /// still see what was there before.
-std::string root_together(const std::string& path, Communicator& hosts) {
+std::string root_together(const std::string& path, Communicator& control) {
   std::string root;
-  files::look_together(hosts, [&] {
-    if (hosts.rank() != 0) return;
+  files::look_together(control, [&] {
+    if (control.rank() != 0) return;
     const std::string below = (fs::path(path) / "checkpoints").string();
     const bool is_one = step_of(path) || files::is_there((fs::path(path) / manifest_name).string());
     root = is_one ? "" : files::is_there(below) ? below : path;
   });
-  return broadcast_bytes(root, 0, hosts);
+  return broadcast_bytes(root, 0, control);
 }
 
 /// list_checkpoints on rank 0, for all.
-std::vector<std::string> list_together(const std::string& root, Communicator& hosts) {
-  files::expect_same_files({root}, hosts);
-  const bool lists = hosts.rank() == 0;
+std::vector<std::string> list_together(const std::string& root, Communicator& control) {
+  files::expect_same_files({root}, control);
+  const bool lists = control.rank() == 0;
   std::vector<std::string> found;
   files::ReadProgress progress;
   const auto list = [&] {
     if (lists) files::with_retries(progress, [&] { found = list_checkpoints(root); });
   };
-  if (files::read_together("list of the checkpoints", hosts, progress, list)) return {};
+  if (files::read_together("list of the checkpoints", control, progress, list)) return {};
   Packer packer;
   packer.put(static_cast<std::int64_t>(found.size()));
   for (const std::string& path : found) packer.put(path);
-  const std::string all = broadcast_bytes(packer.bytes(), 0, hosts);
+  const std::string all = broadcast_bytes(packer.bytes(), 0, control);
   Unpacker unpacker(all);
   std::vector<std::string> paths(static_cast<std::size_t>(unpacker.take<std::int64_t>()));
   for (std::string& path : paths) path = unpacker.take_text();
@@ -166,25 +166,25 @@ std::vector<std::string> list_checkpoints(const std::string& root) {
   return paths;
 }
 
-std::optional<std::string> verify(const std::string& directory, Manifest& manifest, Communicator& hosts) {
-  if (auto wrong = share_manifest(directory, manifest, hosts)) return wrong;
+std::optional<std::string> verify(const std::string& directory, Manifest& manifest, Communicator& control) {
+  if (auto wrong = share_manifest(directory, manifest, control)) return wrong;
   Verdicts forgotten;
-  return verify_files(directory, manifest, hosts, forgotten);
+  return verify_files(directory, manifest, control, forgotten);
 }
 
-std::optional<Found> find_newest_valid(const std::string& root, Communicator& hosts) {
+std::optional<Found> find_newest_valid(const std::string& root, Communicator& control) {
   const auto begin = std::chrono::steady_clock::now();
-  const std::vector<std::string> paths = list_together(root, hosts);
+  const std::vector<std::string> paths = list_together(root, control);
   std::string damages;
   std::vector<std::string> damaged;
   double hash_seconds = 0;
   Verdicts verdicts;
   for (const std::string& path : paths) {
     Found found{.directory = path, .manifest = {}};
-    std::optional<std::string> wrong = share_manifest(path, found.manifest, hosts);
+    std::optional<std::string> wrong = share_manifest(path, found.manifest, control);
     if (!wrong) {
       const auto hashing = std::chrono::steady_clock::now();
-      wrong = verify_files(path, found.manifest, hosts, verdicts);
+      wrong = verify_files(path, found.manifest, control, verdicts);
       hash_seconds += seconds_since(hashing);
     }
     if (!wrong) {
@@ -194,7 +194,7 @@ std::optional<Found> find_newest_valid(const std::string& root, Communicator& ho
       found.choose_seconds = seconds_since(begin) - hash_seconds;
       return found;
     }
-    if (hosts.rank() == 0) log::error("checkpoint {} is DAMAGED and not used: {}", path, *wrong);
+    if (control.rank() == 0) log::error("checkpoint {} is DAMAGED and not used: {}", path, *wrong);
     damages += "\n  " + *wrong;
     damaged.push_back(path);
   }
@@ -204,11 +204,11 @@ std::optional<Found> find_newest_valid(const std::string& root, Communicator& ho
                     root, paths.size(), damages);
 }
 
-std::optional<Found> find_checkpoint(const std::string& path, Communicator& hosts) {
-  const std::string root = root_together(path, hosts);
-  if (!root.empty()) return find_newest_valid(root, hosts);
+std::optional<Found> find_checkpoint(const std::string& path, Communicator& control) {
+  const std::string root = root_together(path, control);
+  if (!root.empty()) return find_newest_valid(root, control);
   Found found{.directory = path, .manifest = {}};
-  const auto damage = verify(path, found.manifest, hosts);
+  const auto damage = verify(path, found.manifest, control);
   if (damage) throw usage_error("checkpoints", "{}: is damaged and was not used: {}", path, *damage);
   return found;
 }

@@ -28,16 +28,16 @@ std::vector<std::string> list_checkpoints(const std::string& root);
 /// each byte once, before HDF5 opens anything. A damaged one, of which a file is not there or has another size or hash,
 /// is reported loudly (which file, what differs) and the next older one is tried. One that some host cannot read is no
 /// damage: it ends as in read_together. Neither is one of a newer program, which all refuse (UnknownFormat). Nothing
-/// when there is none at all; a usage error when there are some and none is valid. Collective over `hosts`, a group of
-/// the hosts (src/comm/host_exchange.h).
-std::optional<Found> find_newest_valid(const std::string& root, Communicator& hosts);
+/// when there is none at all; a usage error when there are some and none is valid. Collective over `control`
+/// (src/comm/control_exchange.h).
+std::optional<Found> find_newest_valid(const std::string& root, Communicator& control);
 
 /// What `path` means: that checkpoint, by its manifest or its name, or the newest valid one of a run's folder, or of a
 /// folder of checkpoints: which of these it is, rank 0 says. Nothing where there is none; a usage error for one that is
 /// damaged. Collective.
-std::optional<Found> find_checkpoint(const std::string& path, Communicator& hosts);
+std::optional<Found> find_checkpoint(const std::string& path, Communicator& control);
 
 /// Checks one directory in the same way. Returns what is wrong with it, or nothing. Collective.
-std::optional<std::string> verify(const std::string& directory, Manifest& manifest, Communicator& hosts);
+std::optional<std::string> verify(const std::string& directory, Manifest& manifest, Communicator& control);
 
 }  // namespace octet::checkpoint

@@ -13,7 +13,7 @@
 #include "checkpoints/format/hash.h"
 #include "checkpoints/format/shard_file.h"
 #include "checkpoints/restore/on_threads.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/packing.h"
 
 namespace octet::checkpoint {
@@ -150,12 +150,12 @@ Findings try_hash_share(const std::string& directory, const std::vector<StoredFi
   }
 }
 
-Findings of_all_ranks(const Findings& mine, Communicator& hosts) {
+Findings of_all_ranks(const Findings& mine, Communicator& control) {
   Packer packer;
   packer.put(static_cast<std::uint8_t>(mine.complete), mine.more, std::ssize(mine.wrong));
   for (const std::string& wrong : mine.wrong) packer.put(wrong);
   Findings all;
-  for (const std::string& bytes : gather_bytes(packer.bytes(), hosts)) {
+  for (const std::string& bytes : gather_bytes(packer.bytes(), control)) {
     Unpacker unpacker(bytes);
     if (unpacker.take<std::uint8_t>() == 0) all.complete = false;
     all.more += unpacker.take<std::int64_t>();

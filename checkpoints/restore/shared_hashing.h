@@ -41,6 +41,6 @@ Findings try_hash_share(const std::string& directory, const std::vector<StoredFi
                         files::ReadProgress& progress, ReadPace& pace);
 
 /// All ranks' findings as one. Collective, main thread.
-Findings of_all_ranks(const Findings& mine, Communicator& hosts);
+Findings of_all_ranks(const Findings& mine, Communicator& control);
 
 }  // namespace octet::checkpoint

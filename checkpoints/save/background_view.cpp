@@ -45,13 +45,13 @@ bool BackgroundView::is_made(std::chrono::seconds patience) const {
   return !running_.valid() || running_.wait_for(patience) != std::future_status::timeout;
 }
 
-void BackgroundView::wait(Communicator& hosts) const {
+void BackgroundView::wait(Communicator& control) const {
   if (!is_made(std::chrono::seconds(1))) {
     log::info(
         "waiting for the view.h5 of the last checkpoint, which is whole without it; octet checkpoint view makes it "
         "too");
   }
-  wait_for_files("wait for the view of a checkpoint", path_, hosts, [&] { return is_made(std::chrono::seconds(0)); });
+  wait_for_files("wait for the view of a checkpoint", path_, control, [&] { return is_made(std::chrono::seconds(0)); });
 }
 
 }  // namespace octet::checkpoint

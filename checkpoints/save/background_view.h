@@ -26,7 +26,7 @@ class BackgroundView {
   /// What calls HDF5 until it is ready, for one thread at a time may; not valid where nothing does.
   const std::shared_future<void>& running() const { return running_; }
   /// Waits for it on every rank, and says so where it takes long. Collective.
-  void wait(Communicator& hosts) const;
+  void wait(Communicator& control) const;
 
  private:
   bool is_made(std::chrono::seconds patience) const;

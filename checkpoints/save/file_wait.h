@@ -16,8 +16,8 @@ namespace octet::checkpoint {
 void check_answer(const OperationScope& operation, const std::string& path);
 
 /// Waits until all ranks are done. `what` is a literal, and `path` where this rank's thread is at work, for messages.
-/// Throws as check_answer. Collective over the hosts, main thread.
-void wait_for_files(const char* what, const std::string& path, Communicator& hosts,
+/// Throws as check_answer. Collective over `control`, main thread.
+void wait_for_files(const char* what, const std::string& path, Communicator& control,
                     const std::function<bool()>& is_done);
 
 }  // namespace octet::checkpoint

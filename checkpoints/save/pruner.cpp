@@ -8,7 +8,7 @@
 #include "checkpoints/save/file_wait.h"
 #include "src/base/in_background.h"
 #include "src/base/log.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -95,8 +95,8 @@ Pruner::Choice Pruner::choose(const PruneRule& rule, std::int64_t committed, con
   return choice;
 }
 
-Pruner::Pruner(PruneRule rule, Verdicts known, Communicator& hosts)
-    : rule_(std::move(rule)), hosts_(hosts), known_(std::move(known)) {}
+Pruner::Pruner(PruneRule rule, Verdicts known, Communicator& control)
+    : rule_(std::move(rule)), control_(control), known_(std::move(known)) {}
 
 Pruner::~Pruner() {
   progress_.stop();  // and the futures wait
@@ -122,7 +122,7 @@ void Pruner::make_room() {
   if (state_ == State::idle) start_choosing();
   for (poll(); state_ != State::idle; poll()) {
     const bool over = leads() && state_ == State::reading && std::chrono::steady_clock::now() >= end;
-    if (largest(over ? 1 : 0, hosts_) != 0) return;
+    if (largest(over ? 1 : 0, control_) != 0) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     check_deadline(operation);
   }
@@ -144,7 +144,7 @@ void Pruner::end_choosing() {
     question_ = choice.question.value_or(Question{});
     message = packed(question_);
   }
-  message = broadcast_bytes(message, 0, hosts_);
+  message = broadcast_bytes(message, 0, control_);
   if (message.empty()) return;  // not yet
   Question question = unpacked(message);
   if (!question.directory.empty()) return start_reading(std::move(question));
@@ -157,17 +157,17 @@ void Pruner::end_choosing() {
 void Pruner::start_reading(Question question) {
   state_ = State::reading;
   if (!leads()) question_ = std::move(question);
-  reading_ = in_background([directory = question_.directory, files = question_.files, rank = hosts_.rank(),
-                            ranks = hosts_.size(), &progress = progress_,
+  reading_ = in_background([directory = question_.directory, files = question_.files, rank = control_.rank(),
+                            ranks = control_.size(), &progress = progress_,
                             &pace = pace_] { return try_hash_share(directory, files, rank, ranks, progress, pace); });
 }
 
 void Pruner::end_reading() {
   const bool stops = leads() && late_ && !progress_.stopped();
-  const std::int32_t furthest = largest(stops ? 2 : is_ready(reading_) ? 0 : 1, hosts_);
+  const std::int32_t furthest = largest(stops ? 2 : is_ready(reading_) ? 0 : 1, control_);
   if (furthest == 2) progress_.stop();
   if (furthest != 0) return;
-  const Findings all = of_all_ranks(reading_.get(), hosts_);
+  const Findings all = of_all_ranks(reading_.get(), control_);
   state_ = State::idle;
   if (progress_.stopped()) {
     if (leads())

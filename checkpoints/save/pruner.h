@@ -43,7 +43,7 @@ struct Question {
 class Pruner {
  public:
   /// `known` of rank 0: what this run has read already.
-  Pruner(PruneRule rule, Verdicts known, Communicator& hosts);
+  Pruner(PruneRule rule, Verdicts known, Communicator& control);
   /// Ends the reading, and waits for removals that have begun.
   ~Pruner();
 
@@ -75,7 +75,7 @@ class Pruner {
   };
   static Choice choose(const PruneRule& rule, std::int64_t committed, const Verdicts& known);
 
-  bool leads() const { return hosts_.rank() == 0; }
+  bool leads() const { return control_.rank() == 0; }
   void start_choosing();
   void end_choosing();
   void start_reading(Question question);
@@ -84,7 +84,7 @@ class Pruner {
   void check_deadline(const OperationScope& operation) const;
 
   PruneRule rule_;
-  Communicator& hosts_;
+  Communicator& control_;
   Verdicts known_;
   State state_ = State::idle;
   std::int64_t newest_ = -1;  ///< committed, or restored

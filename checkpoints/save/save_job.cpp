@@ -8,7 +8,7 @@
 #include "src/base/in_background.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/agreement.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 
 namespace octet::checkpoint {
 
@@ -21,12 +21,11 @@ std::string SaveOrder::temporary() const {
 }
 
 SaveJob::SaveJob(SaveOrder order, std::span<const PieceData> pieces, const std::shared_future<void>& hdf5,
-                 Communicator& hosts)
+                 Communicator& control)
     : order_(std::move(order)),
-      hosts_(hosts),
-      written_(in_background([hdf5, directory = order_.temporary(), rank = hosts.rank(), state = order_.state, pieces] {
-        return write_pieces(hdf5, directory, rank, state, pieces);
-      })) {}
+      control_(control),
+      written_(in_background([hdf5, directory = order_.temporary(), rank = control.rank(), state = order_.state,
+                              pieces] { return write_pieces(hdf5, directory, rank, state, pieces); })) {}
 
 /// On the writer's thread.
 SaveJob::Written SaveJob::write_pieces(const std::shared_future<void>& hdf5, const std::string& directory, int rank,
@@ -48,21 +47,21 @@ bool SaveJob::is_written() const {
 
 std::optional<CommittedSave> SaveJob::advance() {
   if (!report_) {
-    if (largest(is_written() ? 0 : 1, hosts_) == 0) collect();
+    if (largest(is_written() ? 0 : 1, control_) == 0) collect();
     return std::nullopt;
   }
-  if (largest(manifest_.is_done() ? 0 : 1, hosts_) != 0) return std::nullopt;
+  if (largest(manifest_.is_done() ? 0 : 1, control_) != 0) return std::nullopt;
   return commit_manifest();
 }
 
 CommittedSave SaveJob::wait() {
   if (!report_) {
-    const std::string file = order_.temporary() + "/" + file_name(hosts_.rank());
-    wait_for_files("wait for the checkpoint writer", file, hosts_, [&] { return is_written(); });
+    const std::string file = order_.temporary() + "/" + file_name(control_.rank());
+    wait_for_files("wait for the checkpoint writer", file, control_, [&] { return is_written(); });
     collect();
   }
   const std::string file = order_.temporary() + "/" + manifest_name;
-  wait_for_files("wait for the manifest of a checkpoint", file, hosts_, [&] { return manifest_.is_done(); });
+  wait_for_files("wait for the manifest of a checkpoint", file, control_, [&] { return manifest_.is_done(); });
   return commit_manifest();
 }
 
@@ -87,12 +86,12 @@ void SaveJob::collect() {
       if (leads()) order_.owner.check();  // why a file could not be written, where another removed its folder
       mine = written_.get();
     };
-    agree("checkpoints", what, failure_of(take), hosts_);
+    agree("checkpoints", what, failure_of(take), control_);
     SaveReport report;
     std::vector<StoredFile> files;
     Packer packer;
     put(packer, mine.file);
-    for (const std::string& bytes : gather_bytes(packer.bytes(), hosts_)) {
+    for (const std::string& bytes : gather_bytes(packer.bytes(), control_)) {
       Unpacker unpacker(bytes);
       files.push_back(take_file(unpacker));
       unpacker.expect_end();
@@ -103,7 +102,7 @@ void SaveJob::collect() {
     report.stall_seconds = longest(order_.stall_seconds);
     report.file_seconds = longest(mine.seconds);
     report.read_back_seconds = longest(mine.read_back_seconds);
-    together("checkpoints", what, hosts_, [&] {
+    together("checkpoints", what, control_, [&] {
       if (leads()) manifest_.start(order_.root, order_.state, order_.plan, std::move(files), order_.owner);
     });
     report.commit_seconds = seconds_since(start);
@@ -116,7 +115,7 @@ CommittedSave SaveJob::commit_manifest() {
   const Clock::time_point start = Clock::now();
   WrittenManifest done;
   or_drop([&] {
-    together("checkpoints", cannot_be_saved(step()), hosts_, [&] {
+    together("checkpoints", cannot_be_saved(step()), control_, [&] {
       if (!leads()) return;
       done = manifest_.get();
       commit(order_.root, step(), order_.owner);
@@ -130,7 +129,7 @@ CommittedSave SaveJob::commit_manifest() {
 }
 
 double SaveJob::longest(double seconds) const {
-  return 1e-5 * largest(static_cast<std::int32_t>(std::min(seconds, 20'000.0) * 1e5), hosts_);
+  return 1e-5 * largest(static_cast<std::int32_t>(std::min(seconds, 20'000.0) * 1e5), control_);
 }
 
 }  // namespace octet::checkpoint

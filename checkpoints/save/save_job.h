@@ -47,7 +47,7 @@ class SaveJob {
   /// Begins to write the pieces, which must stay as they are until is_over(). `hdf5`: what calls HDF5 until then, if
   /// anything does, for one thread at a time may.
   SaveJob(SaveOrder order, std::span<const PieceData> pieces, const std::shared_future<void>& hdf5,
-          Communicator& hosts);
+          Communicator& control);
 
   std::int64_t step() const { return order_.state.step; }
   /// Committed, or failed.
@@ -67,7 +67,7 @@ class SaveJob {
 
   static Written write_pieces(const std::shared_future<void>& hdf5, const std::string& directory, int rank,
                               const RunState& state, std::span<const PieceData> pieces);
-  bool leads() const { return hosts_.rank() == 0; }
+  bool leads() const { return control_.rank() == 0; }
   bool is_written() const;
   void collect();
   CommittedSave commit_manifest();
@@ -78,7 +78,7 @@ class SaveJob {
   double longest(double seconds) const;
 
   SaveOrder order_;
-  Communicator& hosts_;
+  Communicator& control_;
   Clock::time_point write_start_ = Clock::now();
   std::future<Written> written_;
   std::optional<SaveReport> report_;  ///< once all ranks have written: what is known of it

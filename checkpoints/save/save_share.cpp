@@ -4,7 +4,7 @@
 
 #include "src/base/log.h"
 #include "src/comm/agreement.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/packing.h"
 
 namespace octet::checkpoint {
@@ -26,17 +26,17 @@ int group_of(int local_rank, int local_size, int writers) {
   return static_cast<int>(std::int64_t{local_rank} * std::min(writers, local_size) / local_size);
 }
 
-WriterGroup make_writer_group(int writers_per_node, Communicator& hosts) {
+WriterGroup make_writer_group(int writers_per_node, Communicator& control) {
   WriterGroup group;
   if (writers_per_node == 0) return group;
-  const auto node = hosts.split_by_node("node");
+  const auto node = control.split_by_node("node");
   if (writers_per_node > node->size()) {
     log::shared_warning("checkpoint.writers_per_node = {}, but this node has {} rank(s): each writes its own file",
                         writers_per_node, node->size());
   }
   group.ranks = node->split(group_of(node->rank(), node->size(), writers_per_node), node->rank(), "checkpoint writers");
-  const int first = unpacked(broadcast_bytes(packed(hosts.rank()), 0, *group.ranks));
-  for (const std::string& writer : gather_bytes(packed(first), hosts)) group.writer.push_back(unpacked(writer));
+  const int first = unpacked(broadcast_bytes(packed(control.rank()), 0, *group.ranks));
+  for (const std::string& writer : gather_bytes(packed(first), control)) group.writer.push_back(unpacked(writer));
   if (group.ranks->size() == 1) group.ranks.reset();
   return group;
 }
@@ -74,17 +74,17 @@ std::int64_t SaveShare::host_bytes() const {
   return bytes;
 }
 
-SharedPlan plan_together(std::span<const DevicePiece> pieces, const WriterGroup& group, Communicator& hosts) {
+SharedPlan plan_together(std::span<const DevicePiece> pieces, const WriterGroup& group, Communicator& control) {
   SharedPlan shared;
   std::vector<std::string> places;
-  std::vector<std::string> descriptions = gather_bytes_to(0, describe_pieces(pieces), hosts);
-  together("checkpoints", "these tensors cannot be saved", hosts, [&] {
-    if (hosts.rank() != 0) return;
+  std::vector<std::string> descriptions = gather_bytes_to(0, describe_pieces(pieces), control);
+  together("checkpoints", "these tensors cannot be saved", control, [&] {
+    if (control.rank() != 0) return;
     PlannedSave planned = plan_save(std::move(descriptions), group.writer);
     shared.plan = std::move(planned.plan);
     for (const std::vector<std::int32_t>& of_rank : planned.places) places.push_back(packed(of_rank));
   });
-  shared.share.copies = places_of(scatter_bytes(places, 0, hosts));
+  shared.share.copies = places_of(scatter_bytes(places, 0, control));
   if (group.ranks == nullptr) return shared;
   const std::string mine = describe_pieces(chosen(pieces, shared.share.copies));
   for (const std::string& of_member : gather_bytes_to(0, mine, *group.ranks)) {

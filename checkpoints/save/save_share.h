@@ -26,7 +26,7 @@ struct WriterGroup {
 
 /// Splits the ranks of each node into `writers_per_node` groups; 0: every rank writes. More than a node has ranks is
 /// that number of ranks, and rank 0 says so of its node. Collective.
-WriterGroup make_writer_group(int writers_per_node, Communicator& hosts);
+WriterGroup make_writer_group(int writers_per_node, Communicator& control);
 
 /// What of a plan a rank has to know to take its snapshot and to write its file.
 struct SaveShare {
@@ -49,6 +49,6 @@ struct SharedPlan {
   SavePlan plan;
   SaveShare share;
 };
-SharedPlan plan_together(std::span<const DevicePiece> pieces, const WriterGroup& group, Communicator& hosts);
+SharedPlan plan_together(std::span<const DevicePiece> pieces, const WriterGroup& group, Communicator& control);
 
 }  // namespace octet::checkpoint

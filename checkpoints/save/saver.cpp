@@ -19,7 +19,7 @@
 #include "src/base/replace_file.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/agreement.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/operation.h"
 
 namespace octet::checkpoint {
@@ -32,7 +32,7 @@ using Clock = std::chrono::steady_clock;
 /// What is done before a save is under way, and after it is committed; SaveJob has what is between.
 struct Saver::Impl {
   SaverOptions options;
-  Communicator& hosts;
+  Communicator& control;
   Stream& stream;
   WriterGroup group;
   std::string planned;                                                  ///< hash of the pieces that `plan` is for
@@ -46,18 +46,18 @@ struct Saver::Impl {
 
   Impl(SaverOptions with, Communicator& ranks, Stream& on)
       : options(std::move(with)),
-        hosts(ranks),
+        control(ranks),
         stream(on),
-        group(make_writer_group(options.writers_per_node, hosts)),
+        group(make_writer_group(options.writers_per_node, control)),
         snapshot(group.ranks.get()),
         view(options.most_viewed_pieces),
         pruner({.root = options.root,
                 .keep_last = options.keep_last,
                 .keep_every = options.keep_every,
                 .owner = options.owner},
-               options.known, hosts) {}
+               options.known, control) {}
 
-  bool leads() const { return hosts.rank() == 0; }
+  bool leads() const { return control.rank() == 0; }
   bool busy() const { return job && !job->is_over(); }
 
   /// Internal error, the same on all ranks, where `what` would change what a writer still reads.
@@ -76,7 +76,8 @@ struct Saver::Impl {
   /// By those that write there, so that a run does not learn after hours that it cannot. A full disk has a warning of
   /// its own.
   void expect_writable_root() const {
-    const bool writes = group.writer.empty() || group.writer[static_cast<std::size_t>(hosts.rank())] == hosts.rank();
+    const bool writes =
+        group.writer.empty() || group.writer[static_cast<std::size_t>(control.rank())] == control.rank();
     if (!writes || can_replace_file(trial_file())) return;
     if (errno == EROFS) {  // which a broken one becomes: no mistake of the user's
       throw internal_error("checkpoints", "{}: cannot be written: {}", options.root, std::strerror(errno));
@@ -87,31 +88,31 @@ struct Saver::Impl {
 
   void make_room(std::int64_t reserve) {
     const bool lacks = leads() && !has_room(options.root, plan->bytes, reserve);
-    if (largest(lacks ? 1 : 0, hosts) != 0) pruner.make_room();
+    if (largest(lacks ? 1 : 0, control) != 0) pruner.make_room();
   }
 
   /// The plan stays while no rank's pieces change; only then it is worth an exchange.
   void make_plan(std::span<const DevicePiece> pieces) {
     const std::string description = describe_pieces(pieces);
     std::string now = hash_of(description.data(), description.size());
-    if (largest(now == planned ? 0 : 1, hosts) == 0) return;
+    if (largest(now == planned ? 0 : 1, control) == 0) return;
     planned.clear();
     plan = std::make_shared<SavePlan>();
-    SharedPlan made = plan_together(pieces, group, hosts);
+    SharedPlan made = plan_together(pieces, group, control);
     plan = std::make_shared<const SavePlan>(std::move(made.plan));
     share = std::move(made.share);
     planned = std::move(now);
   }
 
   void reserve(const std::string& what, std::span<const DevicePiece> pieces) {
-    agree("checkpoints", what, snapshot.reserve(pieces, share, stream), hosts);
+    agree("checkpoints", what, snapshot.reserve(pieces, share, stream), control);
   }
 
   void take_snapshot(const SaveOrder& order, std::span<const DevicePiece> pieces) {
     const std::string what = cannot_be_saved(order.state.step);
     try {
       reserve(what, pieces);
-      together("checkpoints", what, hosts, [&] { snapshot.take(pieces, share, stream); });
+      together("checkpoints", what, control, [&] { snapshot.take(pieces, share, stream); });
     } catch (...) {
       if (leads()) drop_temporary(order.temporary());
       throw;
@@ -134,12 +135,12 @@ struct Saver::Impl {
   }
 };
 
-Saver::Saver(SaverOptions options, Communicator& hosts, Stream& stream)
-    : impl_(std::make_unique<Impl>(std::move(options), hosts, stream)) {
-  together("checkpoints", "checkpoints cannot be written", hosts, [&] {
+Saver::Saver(SaverOptions options, Communicator& control, Stream& stream)
+    : impl_(std::make_unique<Impl>(std::move(options), control, stream)) {
+  together("checkpoints", "checkpoints cannot be written", control, [&] {
     if (impl_->leads()) impl_->make_root();
   });
-  together("checkpoints", "checkpoints cannot be written", hosts, [&] { impl_->expect_writable_root(); });
+  together("checkpoints", "checkpoints cannot be written", control, [&] { impl_->expect_writable_root(); });
   if (impl_->options.restored >= 0) impl_->pruner.restored(impl_->options.restored);
 }
 
@@ -167,14 +168,14 @@ void Saver::start(const RunState& state, std::span<const DevicePiece> pieces, bo
   SaveOrder order{.root = self.options.root, .owner = self.options.owner, .state = state, .plan = self.plan};
   const std::int64_t reserve = last ? 0 : space_reserve;
   self.make_room(reserve);
-  together("checkpoints", cannot_be_saved(state.step), self.hosts, [&] {
+  together("checkpoints", cannot_be_saved(state.step), self.control, [&] {
     if (!self.leads()) return;
     check_free_space(order.root, self.plan->bytes, reserve);
     make_temporary(order.root, state.step, order.owner);
   });
   self.take_snapshot(order, pieces);
   order.stall_seconds = seconds_since(start);
-  self.job.emplace(std::move(order), self.snapshot.pieces(), self.view.running(), self.hosts);
+  self.job.emplace(std::move(order), self.snapshot.pieces(), self.view.running(), self.control);
 }
 
 std::optional<SaveReport> Saver::poll() {
@@ -210,7 +211,7 @@ std::int64_t Saver::bytes_read() const {
 }
 
 void Saver::wait_for_view() const {
-  impl_->view.wait(impl_->hosts);
+  impl_->view.wait(impl_->control);
 }
 
 bool Saver::busy() const {

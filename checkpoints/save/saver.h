@@ -38,9 +38,9 @@ class Saver {
  public:
   /// Makes the root, removes unfinished checkpoints in it, and begins to remove those that `restored` makes surplus;
   /// nothing but `owner` may write there. Where a rank that writes cannot make a file there, all ranks throw: a usage
-  /// error, but for a file system that is read-only. `hosts` is a group of the hosts (src/comm/host_exchange.h); the
+  /// error, but for a file system that is read-only. Collective over `control` (src/comm/control_exchange.h); the
   /// pieces are copied on `stream`, in the order of the device's work.
-  Saver(SaverOptions options, Communicator& hosts, Stream& stream);
+  Saver(SaverOptions options, Communicator& control, Stream& stream);
   /// Waits for the writer and for the view. A save that is not committed stays a leftover.
   ~Saver();
 

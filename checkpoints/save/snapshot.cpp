@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "src/base/round_up.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/operation.h"
 
 namespace octet::checkpoint {

@@ -15,11 +15,11 @@ int Context::nodes(const std::vector<int>& ranks) const {
 
 void Context::progress(const std::string& text) const {
   static StatusLine line;
-  if (hosts.rank() == 0) line.show(text);
+  if (control.rank() == 0) line.show(text);
 }
 
 void check_memory(const Context& context, Device& device, std::int64_t bytes, const std::string& what) {
-  const std::string& mine = context.node_of.at(static_cast<std::size_t>(context.hosts.rank()));
+  const std::string& mine = context.node_of.at(static_cast<std::size_t>(context.control.rank()));
   const auto on_node = std::ranges::count(context.node_of, mine);
   const std::int64_t sharing = device.type() == DeviceType::cpu ? on_node : context.options.nccl.ranks_per_gpu;
   if (bytes * sharing <= device.available_bytes()) return;

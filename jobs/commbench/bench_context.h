@@ -13,7 +13,7 @@ namespace octet::commbench {
 /// What all parts work with. Every rank takes part in each.
 struct Context {
   const Options& options;
-  Communicator& hosts;               ///< all ranks' CPUs
+  Communicator& control;             ///< src/comm/control_exchange.h
   std::vector<std::string> node_of;  ///< by rank
   Report& report;
 

@@ -37,9 +37,9 @@ struct Measured {
 
 /// Runs the calls on all groups of the name at once: results compared, warm-up, timed iterations one after the other
 /// with nothing between them, results compared. With `plain` the timed calls alternate between the two. `seed`:
-/// different in each group. Collective over `hosts`, all ranks' CPUs.
+/// different in each group. Collective over `control`.
 Measured measure(Communicator& comm, Communicator* plain, const std::vector<CommRecord>& calls, Form form,
-                 const MeasureSettings& settings, std::uint64_t seed, Communicator& hosts);
+                 const MeasureSettings& settings, std::uint64_t seed, Communicator& control);
 
 /// The timing of iterations, given the time of each, in any order.
 Timing timing_of(std::vector<double> us, double average_us);

@@ -23,8 +23,8 @@ int peer_of(int rank, const PairRound& round, const Teams& teams) {
 }
 
 template <typename T>
-void share(RankMatrix<T>& matrix, DType dtype, Communicator& hosts) {
-  hosts.all_reduce(matrix.values().data(), static_cast<std::int64_t>(matrix.values().size()), dtype, ReduceOp::max);
+void share(RankMatrix<T>& matrix, DType dtype, Communicator& control) {
+  control.all_reduce(matrix.values().data(), static_cast<std::int64_t>(matrix.values().size()), dtype, ReduceOp::max);
 }
 
 PairMatrices measure_pairs(const Context& context, Communicator& world, const Teams& teams, Match& match,
@@ -33,7 +33,7 @@ PairMatrices measure_pairs(const Context& context, Communicator& world, const Te
   PairMatrices out(world.size());
   for (std::size_t r = 0; r < rounds.size(); ++r) {
     context.progress(fmt::format("pairs: round {} of {}", r + 1, rounds.size()));
-    context.hosts.barrier();
+    context.control.barrier();
     const int peer = peer_of(me, rounds[r], teams);
     if (peer < 0) continue;
     const Meeting meeting = match.play(peer);
@@ -43,9 +43,9 @@ PairMatrices measure_pairs(const Context& context, Communicator& world, const Te
     out.wrong.at(me, peer) = static_cast<std::int32_t>(std::min(meeting.wrong, most));
   }
   context.progress();
-  share(out.both_us, DType::f32, context.hosts);
-  share(out.to_us, DType::f32, context.hosts);
-  share(out.wrong, DType::i32, context.hosts);
+  share(out.both_us, DType::f32, context.control);
+  share(out.to_us, DType::f32, context.control);
+  share(out.wrong, DType::i32, context.control);
   return out;
 }
 
@@ -88,7 +88,7 @@ void run_pairs(const Context& context, Communicator& world) {
   Match match(world, o.pair_size, o.measure);
   // As in measure(): its memory outlives the report of a failure.
   const bool on_gpu = world.stream().device().type() == DeviceType::cuda;
-  report_pairs(context, teams, reporting_failure({.hosts = context.hosts, .on_gpu = on_gpu}, [&] {
+  report_pairs(context, teams, reporting_failure({.control = context.control, .on_gpu = on_gpu}, [&] {
                  return sweep_pairs(context, world, teams, match);
                }));
 }

@@ -53,7 +53,7 @@ void run_steps(const Context& context, Mesh& mesh) {
   for (const StepCollective& c : all) {
     const CommRecord& call = c.calls.front();
     Communicator& comm = group_of(mesh, call.group);
-    const std::vector<int> of_group = members(mesh.shape(), call.group, context.hosts.rank());
+    const std::vector<int> of_group = members(mesh.shape(), call.group, context.control.rank());
     Row row{.part = "run",
             .group = call.group,
             .groups = ranks / comm.size(),
@@ -64,7 +64,7 @@ void run_steps(const Context& context, Mesh& mesh) {
             .measured = {}};
     context.progress(fmt::format("step: {} in {}, {}", row.collective(), call.group, format_bytes(row.bytes())));
     row.measured = measure(comm, nullptr, row.calls, Form::training, context.options.measure,
-                           1 + static_cast<std::uint64_t>(of_group.front()) * 1000, context.hosts);
+                           1 + static_cast<std::uint64_t>(of_group.front()) * 1000, context.control);
     context.progress();
     const std::string title = fmt::format("{} in {}: {} group(s) of {} rank(s) on {} node(s)", row.collective(),
                                           row.group, row.groups, row.ranks, row.nodes);

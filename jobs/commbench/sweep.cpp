@@ -26,7 +26,7 @@ Row measure_call(const Context& context, Communicator& world, Communicator* plai
           .device = world.stream().device().type(),
           .measured = {}};
   context.progress(fmt::format("sweep: {} of {}", row.collective(), format_bytes(call.bytes)));
-  row.measured = measure(world, plain, row.calls, form, context.options.measure, 1, context.hosts);
+  row.measured = measure(world, plain, row.calls, form, context.options.measure, 1, context.control);
   context.progress();
   return row;
 }

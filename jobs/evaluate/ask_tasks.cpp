@@ -8,7 +8,7 @@
 #include "src/base/log.h"
 #include "src/base/progress.h"
 #include "src/base/seconds_since.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/evaluate/tasks/begun_task.h"
 #include "src/evaluate/tasks/task_files.h"
 
@@ -35,14 +35,14 @@ Json task_identity(const LoadedTask& task, const Json& model) {
 
 /// Which tasks are done, as the first rank finds them in the folder.
 std::vector<std::optional<LogLikelihoods>> find_done(const DoneTasks& done, const std::vector<LoadedTask>& tasks,
-                                                     const Json& model, Communicator& hosts) {
+                                                     const Json& model, Communicator& control) {
   Json found = Json::array();
   for (const LoadedTask& task : tasks) {
     if (log::rank() != 0) break;
     const auto scores = done.find(task, task_identity(task, model));
     found.push_back(scores ? Json(*scores) : Json());
   }
-  const Json told = Json::parse(broadcast_bytes(found.dump(), 0, hosts));
+  const Json told = Json::parse(broadcast_bytes(found.dump(), 0, control));
   std::vector<std::optional<LogLikelihoods>> out;
   for (const Json& one : told) out.push_back(one.is_null() ? std::nullopt : std::optional(one.get<LogLikelihoods>()));
   return out;
@@ -50,9 +50,9 @@ std::vector<std::optional<LogLikelihoods>> find_done(const DoneTasks& done, cons
 
 /// The first rank finds in the folder what was scored before, and keeps there what comes.
 LogLikelihoods ask(const LoadedTask& task, const EncodedTask& encoded, EvaluatedModel& model, BegunTask& begun,
-                   Communicator& hosts) {
+                   Communicator& control) {
   const KeptRows kept{
-      .before = Json::parse(broadcast_bytes(Json(begun.before()).dump(), 0, hosts)).get<LogLikelihoods>(),
+      .before = Json::parse(broadcast_bytes(Json(begun.before()).dump(), 0, control)).get<LogLikelihoods>(),
       .add = [&](const LogLikelihoods& rows, std::size_t first) { begun.add(rows, first); }};
   StatusLine status;
   const auto start = StatusLine::Clock::now();
@@ -79,7 +79,7 @@ LogLikelihoods ask(const LoadedTask& task, const EncodedTask& encoded, Evaluated
 
 AskedModel::AskedModel(const std::string& path, const ModelOptions& options, const std::vector<LoadedTask>& tasks,
                        const Ranks& ranks)
-    : found(path, options, ranks.mesh, ranks.stream.device(), ranks.hosts),
+    : found(path, options, ranks.mesh, ranks.stream.device(), ranks.control),
       tokenizer(tokenizer_of(found.source, options.tokenizer, options.control_tokens)),
       encoded(encode(tasks, found, *tokenizer)) {
   found.see_at_most(std::ranges::max_element(encoded, {}, &EncodedTask::longest)->longest);
@@ -87,11 +87,11 @@ AskedModel::AskedModel(const std::string& path, const ModelOptions& options, con
 
 std::vector<LogLikelihoods> ask_tasks(AskedModel& asked, const std::vector<LoadedTask>& tasks,
                                       const std::string& output, const Ranks& ranks) {
-  EvaluatedModel model(asked.found, ranks.mesh, ranks.stream, ranks.hosts);
+  EvaluatedModel model(asked.found, ranks.mesh, ranks.stream, ranks.control);
   const Json facts = facts_of(asked.found, *asked.tokenizer);
   const std::string folder = log::rank() == 0 ? output : "";
   DoneTasks done(folder);
-  const auto before = find_done(done, tasks, facts, ranks.hosts);
+  const auto before = find_done(done, tasks, facts, ranks.control);
   std::vector<LogLikelihoods> answers;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const LoadedTask& task = tasks[i];
@@ -101,7 +101,7 @@ std::vector<LogLikelihoods> ask_tasks(AskedModel& asked, const std::vector<Loade
     } else {
       const Json identity = task_identity(task, facts);
       BegunTask begun(folder, task, identity);
-      answers.push_back(ask(task, asked.encoded[i], model, begun, ranks.hosts));
+      answers.push_back(ask(task, asked.encoded[i], model, begun, ranks.control));
       done.add(task, identity, answers.back());
       begun.done();
     }

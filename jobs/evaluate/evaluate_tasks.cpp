@@ -77,14 +77,14 @@ Tasks load(const Options& o) {
 }
 
 /// Before the first rank tells the others what it finds of them in the folder of results.
-void expect_same_tasks(const std::vector<LoadedTask>& tasks, Communicator& hosts) {
+void expect_same_tasks(const std::vector<LoadedTask>& tasks, Communicator& control) {
   const std::string what = "the ranks have read different tasks";
-  expect_same(what, fmt::format("{} tasks", tasks.size()), hosts);
+  expect_same(what, fmt::format("{} tasks", tasks.size()), control);
   for (const LoadedTask& task : tasks) {
     expect_same(
         what,
         fmt::format("{} with {} questions, data with the hash {:016x}", task.name, task.items.size(), task.fingerprint),
-        hosts);
+        control);
   }
 }
 
@@ -188,7 +188,7 @@ Json evaluation_of(const Options& o, const AskedModel& one, const AskedModel* ot
 
 void evaluate_tasks(const Options& o, const Ranks& ranks) {
   const Tasks all = load(o);
-  expect_same_tasks(all.tasks, ranks.hosts);
+  expect_same_tasks(all.tasks, ranks.control);
   AskedModel one(o.model, o.models, all.tasks, ranks);
   std::optional<AskedModel> other;
   if (!o.compare.empty()) {
@@ -196,7 +196,7 @@ void evaluate_tasks(const Options& o, const Ranks& ranks) {
     options.precision = o.compare_precision.value_or(options.precision);
     other.emplace(o.compare, options, all.tasks, ranks);
   }
-  const ResultsFile file(o.output, o.overwrite, evaluation_of(o, one, other ? &*other : nullptr, all), ranks.hosts);
+  const ResultsFile file(o.output, o.overwrite, evaluation_of(o, one, other ? &*other : nullptr, all), ranks.control);
   const Asked first = ask_model(std::move(one), all, o.output, ranks);
   Json json = first.json;
   json["limit"] = limit_json(o);

@@ -11,7 +11,7 @@
 #include "src/base/log.h"
 #include "src/base/progress.h"
 #include "src/base/seconds_since.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/corpus/outputs.h"
 #include "src/train/start/open_token_files.h"
 #include "src/train/start/token_ranges.h"
@@ -47,16 +47,16 @@ std::optional<std::int32_t> id_of(const std::optional<std::int64_t>& id) {
 /// The token file of --data; null without.
 using Data = std::shared_ptr<const TokenFile>;
 
-Data open_data(const Options& o, Communicator& hosts) {
+Data open_data(const Options& o, Communicator& control) {
   if (o.data.empty()) return nullptr;
   const auto as_it_is = [](const Error& error) { return error; };
   return std::make_shared<TokenFile>(
-      std::move(open_token_files({o.data}, PairUse::documents, as_it_is, hosts).front()));
+      std::move(open_token_files({o.data}, PairUse::documents, as_it_is, control).front()));
 }
 
 /// The tokenizer that the side file of the token file names must be the model's.
-std::optional<TokenizerIdentity> tokenizer_of(const TokenFile& file, const ModelSource& source, Communicator& hosts) {
-  auto of_data = tokenizer_of_data(file, hosts);
+std::optional<TokenizerIdentity> tokenizer_of(const TokenFile& file, const ModelSource& source, Communicator& control) {
+  auto of_data = tokenizer_of_data(file, control);
   if (of_data && source.identity && !same_tokenizer(*of_data, *source.identity)) {
     throw usage_error("evaluate", "{}: was made with {}, and the data of {} with {}", file.prefix(),
                       octet::text_of(*of_data), source.name(), octet::text_of(*source.identity));
@@ -64,10 +64,10 @@ std::optional<TokenizerIdentity> tokenizer_of(const TokenFile& file, const Model
   return of_data;
 }
 
-Language language_of(const Options& o, const Data& data, const ModelSource& source, Communicator& hosts) {
+Language language_of(const Options& o, const Data& data, const ModelSource& source, Communicator& control) {
   Language language;
   std::optional<TokenizerIdentity>& of_data = language.of_data;
-  if (data) of_data = tokenizer_of(*data, source, hosts);
+  if (data) of_data = tokenizer_of(*data, source, control);
   const std::optional<TokenizerIdentity>& identity = of_data ? of_data : source.identity;
   std::string given = o.models.tokenizer;
   if (given.empty() && source.tokenizer.empty() && of_data && of_data->kind == TokenizerKind::bytes) given = "bytes";
@@ -129,7 +129,7 @@ Json facts_of(const Subject& subject) {
 /// The length of the longest text in tokens, at most `enough`; also `enough` where there is too much text to read it
 /// twice. Usage error where there is no text. Collective, so that all ranks have rows of one length, whatever each of
 /// them can see.
-std::int64_t longest_text(DocumentReader& texts, const Options& o, std::int64_t enough, Communicator& hosts) {
+std::int64_t longest_text(DocumentReader& texts, const Options& o, std::int64_t enough, Communicator& control) {
   constexpr std::int64_t most_tokens = 1 << 20;
   EvaluatedDocument text;
   std::int64_t longest = 0, documents = 0, tokens = 0;
@@ -140,7 +140,7 @@ std::int64_t longest_text(DocumentReader& texts, const Options& o, std::int64_t 
     longest = tokens > most_tokens ? enough : std::max(longest, std::ssize(text.tokens));
   }
   if (documents == 0) throw usage_error("evaluate", "{}: has no text", input_of(o));
-  for (const std::string& of_rank : gather_bytes(std::to_string(longest), hosts)) {
+  for (const std::string& of_rank : gather_bytes(std::to_string(longest), control)) {
     longest = std::max<std::int64_t>(longest, std::stoll(of_rank));
   }
   return std::min(longest, enough);
@@ -151,15 +151,15 @@ Subject find_subject(const std::string& path, const Options& o, const Data& data
                      const Ranks& ranks) {
   ModelOptions options = o.models;
   options.precision = precision;
-  FoundModel found(path, options, ranks.mesh, ranks.stream.device(), ranks.hosts);
+  FoundModel found(path, options, ranks.mesh, ranks.stream.device(), ranks.control);
   if (o.stride > found.window) {
     throw usage_error("evaluate", "--stride is {}; expected at most the window of {} tokens of {}", o.stride,
                       found.window, found.source.name());
   }
-  Language language = language_of(o, data, found.source, ranks.hosts);
-  if (data) check_token_range(*data, found.source.model.vocab_size, ranks.hosts);
+  Language language = language_of(o, data, found.source, ranks.control);
+  if (data) check_token_range(*data, found.source.model.vocab_size, ranks.control);
   const auto read_ahead = reader_of(o, data, found.source, language);
-  found.see_at_most(longest_text(*read_ahead, o, found.matters_up_to(), ranks.hosts));
+  found.see_at_most(longest_text(*read_ahead, o, found.matters_up_to(), ranks.control));
   auto reader = reader_of(o, data, found.source, language);
   return {std::move(found), std::move(language), std::move(reader)};
 }
@@ -201,7 +201,7 @@ struct Evaluated {
 
 /// Its documents are in `folder` before anything is compared.
 Evaluated evaluate_subject(Subject subject, const Options& o, const std::string& folder, const Ranks& ranks) {
-  EvaluatedModel model(subject.found, ranks.mesh, ranks.stream, ranks.hosts);
+  EvaluatedModel model(subject.found, ranks.mesh, ranks.stream, ranks.control);
   const std::int64_t window = subject.found.window;
   log::out("model          {}", subject.found.text());
   log::out("before each    {}, id {}", subject.language.bos ? "BOS" : "EOS, as there is no BOS", subject.start());
@@ -238,7 +238,7 @@ Json evaluation_of(const Options& o, const Data& data, const Subject& one, const
 }  // namespace
 
 void evaluate_texts(const Options& o, const Ranks& ranks) {
-  const Data data = open_data(o, ranks.hosts);
+  const Data data = open_data(o, ranks.control);
   Subject one = find_subject(o.model, o, data, o.models.precision, ranks);
   std::optional<Subject> other;
   if (!o.compare.empty()) {
@@ -250,7 +250,7 @@ void evaluate_texts(const Options& o, const Ranks& ranks) {
           one.found.window, other->found.window);
     }
   }
-  const ResultsFile file(o.output, o.overwrite, evaluation_of(o, data, one, other ? &*other : nullptr), ranks.hosts);
+  const ResultsFile file(o.output, o.overwrite, evaluation_of(o, data, one, other ? &*other : nullptr), ranks.control);
   const Evaluated first = evaluate_subject(std::move(one), o, o.output, ranks);
   Json json = first.json;
   json["input"] = input_of(o);

@@ -99,11 +99,12 @@ LlamaSettings settings_of(const ModelSource& source, const ModelOptions& options
 }
 
 std::unique_ptr<ForwardModel> load_model(const ModelSource& source, const LlamaSettings& settings,
-                                         const ModelOptions& options, Mesh& mesh, Stream& stream, Communicator& hosts) {
+                                         const ModelOptions& options, Mesh& mesh, Stream& stream,
+                                         Communicator& control) {
   check(settings, options, stream.device());
-  expect_room(settings, mesh, stream.device(), hosts);
+  expect_room(settings, mesh, stream.device(), control);
   auto model = std::make_unique<ForwardModel>(settings, mesh, stream);
-  load_weights(source, *model, stream, hosts);
+  load_weights(source, *model, stream, control);
   return model;
 }
 
@@ -115,9 +116,9 @@ std::string text_of(const ModelSource& source, const LlamaSettings& settings, st
 }
 
 FoundModel::FoundModel(const std::string& path, const ModelOptions& asked, Mesh& mesh, Device& device,
-                       Communicator& hosts)
+                       Communicator& control)
     : options(asked),
-      source(find_model(path, hosts)),
+      source(find_model(path, control)),
       settings(settings_of(source, options, mesh)),
       window(window_of(source, options.window)),
       sees(window) {
@@ -136,9 +137,9 @@ void FoundModel::see_at_most(std::int64_t tokens) {
   settings.seq_len = std::min(settings.seq_len, round_up(std::max(sees, usual_row(options.device)), multiple));
 }
 
-EvaluatedModel::EvaluatedModel(const FoundModel& found, Mesh& mesh, Stream& stream, Communicator& hosts)
-    : model_(load_model(found.source, found.settings, found.options, mesh, stream, hosts)),
-      scorer_(std::make_unique<ModelScorer>(*model_, found.sees, mesh, hosts)) {}
+EvaluatedModel::EvaluatedModel(const FoundModel& found, Mesh& mesh, Stream& stream, Communicator& control)
+    : model_(load_model(found.source, found.settings, found.options, mesh, stream, control)),
+      scorer_(std::make_unique<ModelScorer>(*model_, found.sees, mesh, control)) {}
 
 std::string memory_text(Device& device) {
   const MemoryLedger& ledger = device.ledger();

@@ -14,7 +14,7 @@ namespace octet::evaluate {
 struct Ranks {
   Mesh& mesh;
   Stream& stream;
-  Communicator& hosts;
+  Communicator& control;
 };
 
 /// What a model sees at once. Usage error where neither the options nor the model say it.
@@ -23,9 +23,10 @@ std::int64_t window_of(const ModelSource& source, std::int64_t asked);
 /// How the model computes: all settings but those of memory.
 LlamaSettings settings_of(const ModelSource& source, const ModelOptions& options, Mesh& mesh);
 
-/// The model with its weights. Usage error where it cannot compute so, or does not fit. Collective; `hosts`: all ranks.
+/// The model with its weights. Usage error where it cannot compute so, or does not fit. Collective over `control`.
 std::unique_ptr<ForwardModel> load_model(const ModelSource& source, const LlamaSettings& settings,
-                                         const ModelOptions& options, Mesh& mesh, Stream& stream, Communicator& hosts);
+                                         const ModelOptions& options, Mesh& mesh, Stream& stream,
+                                         Communicator& control);
 
 /// "runs/a/checkpoints/step-000120: 5.1 M parameters, bf16, window 256"
 std::string text_of(const ModelSource& source, const LlamaSettings& settings, std::int64_t window);
@@ -33,8 +34,8 @@ std::string text_of(const ModelSource& source, const LlamaSettings& settings, st
 /// A model that is to score as the options say, as far as it is known without its weights: what is wrong is found
 /// before any work is done.
 struct FoundModel {
-  /// Usage error where there is none, or it cannot compute so. Collective; `hosts`: all ranks.
-  FoundModel(const std::string& path, const ModelOptions& asked, Mesh& mesh, Device& device, Communicator& hosts);
+  /// Usage error where there is none, or it cannot compute so. Collective over `control`.
+  FoundModel(const std::string& path, const ModelOptions& asked, Mesh& mesh, Device& device, Communicator& control);
 
   /// Where nothing longer is asked for, rows need not hold a window: those of a model that sees 131,072 tokens would be
   /// empty but for a question or a short text.
@@ -53,8 +54,8 @@ struct FoundModel {
 /// That model with its weights, ready to score.
 class EvaluatedModel {
  public:
-  /// Collective; `hosts`: all ranks.
-  EvaluatedModel(const FoundModel& found, Mesh& mesh, Stream& stream, Communicator& hosts);
+  /// Collective over `control`.
+  EvaluatedModel(const FoundModel& found, Mesh& mesh, Stream& stream, Communicator& control);
 
   ForwardModel& model() { return *model_; }
   Scorer& scorer() { return *scorer_; }

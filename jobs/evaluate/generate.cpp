@@ -11,7 +11,7 @@
 #include "src/base/printable.h"
 #include "src/base/round_up.h"
 #include "src/base/seconds_since.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/corpus/utf8.h"
 #include "src/evaluate/generator.h"
 #include "src/evaluate/text_stream.h"
@@ -27,10 +27,10 @@ std::int64_t usual_pass(DeviceType device) {
 }
 
 /// The first rank's file, since others may see another one.
-std::string prompt_of(const GenerateOptions& o, Communicator& hosts) {
+std::string prompt_of(const GenerateOptions& o, Communicator& control) {
   if (o.prompt_file.empty()) return o.prompt;
   if (!o.prompt.empty()) throw usage_error("evaluate", "--prompt and --prompt-file; expected one of them");
-  return broadcast_bytes(log::rank() == 0 ? given_text("evaluate", o.prompt_file, "a prompt") : "", 0, hosts);
+  return broadcast_bytes(log::rank() == 0 ? given_text("evaluate", o.prompt_file, "a prompt") : "", 0, control);
 }
 
 /// The ids of the prompt, after a BOS where the tokenizer's file puts one. For an empty prompt, a token that may stand
@@ -132,8 +132,8 @@ Speed write_on(const std::vector<std::int32_t>& ids, std::int64_t tokens, bool f
 
 void generate(const std::string& path, const GenerateOptions& o, const ModelOptions& models, const Ranks& ranks) {
   check_layout(ranks.mesh);
-  const std::string prompt = prompt_of(o, ranks.hosts);
-  const ModelSource source = find_model(path, ranks.hosts);
+  const std::string prompt = prompt_of(o, ranks.control);
+  const ModelSource source = find_model(path, ranks.control);
   const std::int64_t window = window_of(source, models.window);
   const auto tokenizer = tokenizer_of(source, models.tokenizer, models.control_tokens);
   const std::vector<std::int32_t> ids = ids_of(prompt, *tokenizer, source);
@@ -144,7 +144,7 @@ void generate(const std::string& path, const GenerateOptions& o, const ModelOpti
   // The last token is not seen: nothing comes behind it.
   const std::int64_t tokens = std::min(o.tokens, window - std::ssize(ids) + 1);
   const LlamaSettings settings = settings_for(source, models, ranks, std::ssize(ids) + tokens - 1);
-  const auto model = load_model(source, settings, models, ranks.mesh, ranks.stream, ranks.hosts);
+  const auto model = load_model(source, settings, models, ranks.mesh, ranks.stream, ranks.control);
   log::info("{}", text_of(source, settings, window));
   Generator generator(*model, ranks.mesh, ranks.stream);
   std::vector<std::int32_t> ends = source.ends;

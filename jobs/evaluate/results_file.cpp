@@ -8,7 +8,7 @@
 #include "src/base/files.h"
 #include "src/base/json_reader.h"
 #include "src/base/log.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 
 namespace octet::evaluate {
 namespace {
@@ -60,7 +60,7 @@ std::string model_text(const Json& of) {
 
 }  // namespace
 
-ResultsFile::ResultsFile(const std::string& folder, bool overwrite, Json evaluation, Communicator& hosts)
+ResultsFile::ResultsFile(const std::string& folder, bool overwrite, Json evaluation, Communicator& control)
     : folder_(folder), evaluation_(std::move(evaluation)) {
   if (folder_.empty()) return;
   std::string refusal;
@@ -77,7 +77,7 @@ ResultsFile::ResultsFile(const std::string& folder, bool overwrite, Json evaluat
       refusal.clear();
     }
   }
-  refusal = broadcast_bytes(refusal, 0, hosts);
+  refusal = broadcast_bytes(refusal, 0, control);
   if (!refusal.empty()) throw Error(ExitCode::usage, refusal, true);
 }
 

@@ -16,7 +16,7 @@ class ResultsFile {
   /// that both have, at whatever depth, must be the same in both. Usage error where it is not, and where results.json
   /// cannot be read or does not say; with `overwrite` the file counts as none. `folder` empty: nothing is written.
   /// Collective.
-  ResultsFile(const std::string& folder, bool overwrite, Json evaluation, Communicator& hosts);
+  ResultsFile(const std::string& folder, bool overwrite, Json evaluation, Communicator& control);
 
   /// Puts the members of `json` into the file, beside those that it has. The first rank writes, with the errors of
   /// write_result(); `texts` are the files beside it, for the log.

@@ -59,11 +59,11 @@ int run_generate(const std::vector<std::string>& arguments) {
   ask_for_hardware_queues();
   log::info("{}", set_up_cpu(g.cpu, 1));
   const auto host_stream = cpu_device().make_stream();
-  const auto hosts = make_self_communicator(*host_stream, "control");
+  const auto control = make_self_communicator(*host_stream, "control");
   Device& device = g.models.device == DeviceType::cuda ? cuda_device(0) : cpu_device();
   const auto stream = device.make_stream();
   Mesh mesh(make_self_communicator(*stream, "world"), {});
-  evaluate::generate(g.model, g.generate, g.models, {.mesh = mesh, .stream = *stream, .hosts = *hosts});
+  evaluate::generate(g.model, g.generate, g.models, {.mesh = mesh, .stream = *stream, .control = *control});
   return 0;
 }
 

@@ -16,13 +16,14 @@ struct Record {
   char text[1024];
 };
 
-std::vector<Record> gather(Communicator& hosts, const std::string& node, std::uint64_t hash, const std::string& text) {
+std::vector<Record> gather(Communicator& control, const std::string& node, std::uint64_t hash,
+                           const std::string& text) {
   Record own{};
   own.hash = hash;
   node.copy(own.node, sizeof own.node - 1);
   text.copy(own.text, sizeof own.text - 1);
-  std::vector<Record> all(static_cast<std::size_t>(hosts.size()));
-  hosts.all_gather(&own, all.data(), sizeof own, DType::u8);
+  std::vector<Record> all(static_cast<std::size_t>(control.size()));
+  control.all_gather(&own, all.data(), sizeof own, DType::u8);
   return all;
 }
 
@@ -58,8 +59,8 @@ std::string describe(const std::vector<Record>& all, std::uint64_t hash) {
 
 }  // namespace
 
-std::string differences(Communicator& hosts, const std::string& node, std::uint64_t hash, const std::string& text) {
-  const std::vector<Record> all = gather(hosts, node, hash, text);
+std::string differences(Communicator& control, const std::string& node, std::uint64_t hash, const std::string& text) {
+  const std::vector<Record> all = gather(control, node, hash, text);
   std::vector<std::uint64_t> hashes;
   for (const Record& record : all) {
     if (std::find(hashes.begin(), hashes.end(), record.hash) == hashes.end()) hashes.push_back(record.hash);

@@ -8,20 +8,20 @@
 
 namespace octet {
 
-void warn_of_other_libraries(Communicator& hosts, const std::string& node, const std::string& versions) {
-  const std::string who = differences(hosts, node, content_hash(versions), versions);
-  if (who.empty() || hosts.rank() != 0) return;
+void warn_of_other_libraries(Communicator& control, const std::string& node, const std::string& versions) {
+  const std::string who = differences(control, node, content_hash(versions), versions);
+  if (who.empty() || control.rank() != 0) return;
   log::warning(
       "the libraries that compute are not the same everywhere: {}; bits differ from node to node, losses are the same "
       "within rounding",
       who);
 }
 
-void warn_of_other_libraries(Stream& stream, const MpiRuntime& mpi, Communicator& hosts) {
-  if (stream.device().type() == DeviceType::cpu || hosts.size() == 1) return;
+void warn_of_other_libraries(Stream& stream, const MpiRuntime& mpi, Communicator& control) {
+  if (stream.device().type() == DeviceType::cpu || control.size() == 1) return;
   std::string versions;
-  use_gpu_together(hosts, [&] { versions = library_versions(stream); });
-  warn_of_other_libraries(hosts, mpi.node(), versions);
+  use_gpu_together(control, [&] { versions = library_versions(stream); });
+  warn_of_other_libraries(control, mpi.node(), versions);
 }
 
 }  // namespace octet

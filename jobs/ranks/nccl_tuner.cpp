@@ -99,8 +99,8 @@ TunerState tuner_state() {
   return state;
 }
 
-void require_same_tuner(Communicator& hosts, const std::string& node, const TunerState& state) {
-  if (const std::string who = differences(hosts, node, state.hash, state.text); !who.empty()) {
+void require_same_tuner(Communicator& control, const std::string& node, const TunerState& state) {
+  if (const std::string who = differences(control, node, state.hash, state.text); !who.empty()) {
     throw usage_error(
         "train",
         "NCCL would be tuned differently from node to node, and hang: {}; expected the same file and plugin everywhere",
@@ -109,8 +109,8 @@ void require_same_tuner(Communicator& hosts, const std::string& node, const Tune
   if (!state.wrong.empty()) throw usage_error("train", "NCCL's tuner: {}", state.wrong);
 }
 
-void require_same_nccl(Communicator& hosts, const std::string& node, const std::string& version) {
-  const std::string who = differences(hosts, node, content_hash(version), "NCCL " + version);
+void require_same_nccl(Communicator& control, const std::string& node, const std::string& version) {
+  const std::string who = differences(control, node, content_hash(version), "NCCL " + version);
   if (who.empty()) return;
   throw usage_error("train", "NCCL is not the same everywhere, and would hang: {}; expected one version", who);
 }
@@ -123,14 +123,14 @@ void export_tuning_hash(const TunerState& state) {
   }
 }
 
-void set_up_nccl_tuner(const NcclSettings& settings, Communicator& hosts, const std::string& node) {
+void set_up_nccl_tuner(const NcclSettings& settings, Communicator& control, const std::string& node) {
   set_tuner_environment(settings, beside_programs("lib"));
   const TunerState state = tuner_state();
-  require_same_tuner(hosts, node, state);
-  if (hosts.size() > 1) {
+  require_same_tuner(control, node, state);
+  if (control.size() > 1) {
     std::string version;
-    use_gpu_together(hosts, [&] { version = nccl_version(); });
-    require_same_nccl(hosts, node, version);
+    use_gpu_together(control, [&] { version = nccl_version(); });
+    require_same_nccl(control, node, version);
   }
   export_tuning_hash(state);
   if (!environment_variable(file_variable).empty()) log::info("NCCL is tuned by {}", state.text);

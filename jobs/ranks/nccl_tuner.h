@@ -32,13 +32,13 @@ void set_tuner_environment(const NcclSettings& settings, const std::string& libr
 /// Reads what the environment names: the file, and the library that is found by NCCL's own rule.
 TunerState tuner_state();
 
-/// Collective over `hosts`. Throws the same usage error on every rank when states differ, naming nodes and ranks, or
+/// Collective over `control`. Throws the same usage error on every rank when states differ, naming nodes and ranks, or
 /// when all have the same state and it is wrong.
-void require_same_tuner(Communicator& hosts, const std::string& node, const TunerState& state);
+void require_same_tuner(Communicator& control, const std::string& node, const TunerState& state);
 
-/// Collective over `hosts`. Throws the same usage error on every rank where NCCL's versions differ, naming them with
+/// Collective over `control`. Throws the same usage error on every rank where NCCL's versions differ, naming them with
 /// their nodes and ranks: another release chooses differently by itself, and may apply a tuning file or not.
-void require_same_nccl(Communicator& hosts, const std::string& node, const std::string& version);
+void require_same_nccl(Communicator& control, const std::string& node, const std::string& version);
 
 /// Sets OCTET_TUNING_HASH to the file's: the plugin keeps NCCL's choices where it reads another file. Unsets it without
 /// a file.
@@ -46,6 +46,6 @@ void export_tuning_hash(const TunerState& state);
 
 /// All of these, with the folder lib beside the program's: before the first communicator of NCCL. The versions are
 /// compared where there is more than one rank.
-void set_up_nccl_tuner(const NcclSettings& settings, Communicator& hosts, const std::string& node);
+void set_up_nccl_tuner(const NcclSettings& settings, Communicator& control, const std::string& node);
 
 }  // namespace octet

@@ -5,7 +5,7 @@
 
 #include "src/base/log.h"
 #include "src/cluster/environment/conf_file.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 
 namespace octet {
 namespace {
@@ -23,10 +23,10 @@ bool nvls_is_told() {
 
 }  // namespace
 
-void choose_nvls(const NvlsMeans& mine, Communicator& hosts) {
+void choose_nvls(const NvlsMeans& mine, Communicator& control) {
   // The first rank without, counted from the end: its number is the largest.
-  const std::int32_t first = largest(mine.multicast ? 0 : hosts.size() - hosts.rank(), hosts);
-  const std::int32_t most_of_node = largest(mine.local_size, hosts);
+  const std::int32_t first = largest(mine.multicast ? 0 : control.size() - control.rank(), control);
+  const std::int32_t most_of_node = largest(mine.local_size, control);
   if (nvls_is_told()) return;
   setenv(nvls_variable, first == 0 ? "1" : "0", 1);
   if (mine.compute_capability < 90 || most_of_node < 2) return;
@@ -34,7 +34,7 @@ void choose_nvls(const NvlsMeans& mine, Communicator& hosts) {
     log::info("NVLink SHARP is on (NCCL_NVLS_ENABLE=1), since the GPUs of all ranks have multicast");
   } else {
     log::info("NVLink SHARP is off, since the GPU of rank {} has no multicast (docs/problems.md, \"NVLink SHARP\")",
-              hosts.size() - first);
+              control.size() - first);
   }
 }
 

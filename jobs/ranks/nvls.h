@@ -18,6 +18,6 @@ struct NvlsMeans {
 /// NCCL's files of settings stays.
 /// NCCL 2.30 refuses 1 where ranks of one host share a GPU; with nccl.ranks_per_gpu > 1 those that share one are of
 /// different hosts to it, by their NCCL_HOSTIDs (separate_ranks). Before NCCL is loaded. Collective.
-void choose_nvls(const NvlsMeans& mine, Communicator& hosts);
+void choose_nvls(const NvlsMeans& mine, Communicator& control);
 
 }  // namespace octet

@@ -10,7 +10,7 @@
 #include "jobs/ranks/cpu_setup.h"
 #include "src/cluster/cores/core_map.h"
 #include "src/cluster/cores/core_plan.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 
 namespace octet {
 namespace {
@@ -33,10 +33,10 @@ std::string why_unbound(const CpuConfig& config, DeviceType device) {
 }
 
 /// The places of this node's ranks, in their order.
-std::vector<RankPlace> places_here(const RankPlace& mine, const std::string& node, Communicator& hosts) {
+std::vector<RankPlace> places_here(const RankPlace& mine, const std::string& node, Communicator& control) {
   const nlohmann::json message = {{"node", node}, {"allowed", mine.allowed}, {"near", mine.near}};
   std::vector<RankPlace> out;
-  for (const std::string& text : gather_bytes(message.dump(), hosts)) {
+  for (const std::string& text : gather_bytes(message.dump(), control)) {
     const auto place = nlohmann::json::parse(text);
     if (place["node"] != node) continue;
     out.push_back({.allowed = place["allowed"].get<CpuList>(), .near = place["near"].get<CpuList>()});
@@ -56,12 +56,12 @@ std::string describe(const RankCores& mine, bool has_gpu, bool place_known) {
 }  // namespace
 
 Binding bind_rank(const CpuConfig& config, DeviceType device, const NcclSettings& nccl, const MpiRuntime& mpi,
-                  Communicator& hosts) {
+                  Communicator& control) {
   const bool has_gpu = device == DeviceType::cuda;
   const std::string gpu = has_gpu ? cuda_bus_id(mpi.local_rank() / static_cast<int>(nccl.ranks_per_gpu)) : "";
   const CoreMap map;
   const RankPlace mine = {.allowed = map.allowed(), .near = cpus_near(Machine(), gpu)};
-  const auto plan = plan_cores(map.cores(), places_here(mine, mpi.node(), hosts));
+  const auto plan = plan_cores(map.cores(), places_here(mine, mpi.node(), control));
   const RankCores& cores = plan[static_cast<std::size_t>(mpi.local_rank())];
 
   Binding out{.ranks_on_same_cores = cores.sharing};
@@ -73,7 +73,7 @@ Binding bind_rank(const CpuConfig& config, DeviceType device, const NcclSettings
     out.ranks_on_same_cores = mpi.ranks_on_same_cores();
   }
   out.line = fmt::format("rank {} on {}{}{}: {}", mpi.rank(), mpi.node(), gpu.empty() ? "" : ", GPU ", gpu, text);
-  for (const std::string& line : gather_bytes(out.line, hosts)) out.table += line + "\n";
+  for (const std::string& line : gather_bytes(out.line, control)) out.table += line + "\n";
   out.cpu = set_up_cpu(config, out.ranks_on_same_cores);
   return out;
 }

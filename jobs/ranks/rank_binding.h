@@ -23,6 +23,6 @@ struct Binding {
 /// others use too. What the system refuses is told in the line and no error. Then sets the CPU up for that share
 /// (set_up_cpu). Collective; before the device is opened and threads are started.
 Binding bind_rank(const CpuConfig& config, DeviceType device, const NcclSettings& nccl, const MpiRuntime& mpi,
-                  Communicator& hosts);
+                  Communicator& control);
 
 }  // namespace octet

@@ -11,15 +11,15 @@ namespace octet {
 void require_same_build(const MpiRuntime& mpi, const Build& build) {
   if (mpi.size() == 1) return;
   const auto stream = cpu_device().make_stream();
-  const auto hosts = make_mpi_communicator(*stream, "build");
-  require_same_build(*hosts, mpi.node(), build);
+  const auto control = make_mpi_communicator(*stream, "build");
+  require_same_build(*control, mpi.node(), build);
 }
 
-void require_same_build(Communicator& hosts, const std::string& node, const Build& build) {
+void require_same_build(Communicator& control, const std::string& node, const Build& build) {
   const std::string all = fmt::format("{}, {}", build.source, build.made);
-  const std::string who = differences(hosts, node, content_hash(all), all);
+  const std::string who = differences(control, node, content_hash(all), all);
   if (who.empty()) return;
-  const std::string of_source = differences(hosts, node, content_hash(build.source), build.source);
+  const std::string of_source = differences(control, node, content_hash(build.source), build.source);
   if (!of_source.empty()) {
     throw Error(ExitCode::usage,
                 fmt::format("[ranks] the ranks are not of one build, and could not read each other's messages: {}; "
@@ -28,7 +28,7 @@ void require_same_build(Communicator& hosts, const std::string& node, const Buil
                             of_source),
                 true);
   }
-  if (hosts.rank() != 0) return;
+  if (control.rank() != 0) return;
   log::warning(
       "the programs of the ranks are of the same source, but not made alike: {}; bits differ from node to node, losses "
       "are the same within rounding",

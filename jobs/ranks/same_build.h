@@ -17,7 +17,7 @@ struct Build {
 /// know that they are of one. Where the sources differ all ranks throw the same usage error, which names nodes, ranks
 /// and builds. Where only compilers or libraries differ, rank 0 warns. Collective over all ranks.
 void require_same_build(const MpiRuntime& mpi, const Build& build);
-/// The same between these hosts, for tests.
-void require_same_build(Communicator& hosts, const std::string& node, const Build& build);
+/// The same over `control`, of a rank on that node, for tests.
+void require_same_build(Communicator& control, const std::string& node, const Build& build);
 
 }  // namespace octet

@@ -8,18 +8,18 @@
 #include "src/base/content_hash.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/train/options/run_options.h"
 
 namespace octet {
 
-void require_same_lines(std::string_view what, std::vector<std::string> lines, Communicator& hosts) {
+void require_same_lines(std::string_view what, std::vector<std::string> lines, Communicator& control) {
   const std::uint64_t all = content_hash(fmt::format("{}", fmt::join(lines, "\n")));
-  if (differences(hosts, log::host(), all, "").empty()) return;
-  const std::int32_t most = largest(static_cast<std::int32_t>(lines.size()), hosts);
+  if (differences(control, log::host(), all, "").empty()) return;
+  const std::int32_t most = largest(static_cast<std::int32_t>(lines.size()), control);
   lines.resize(static_cast<std::size_t>(most), "nothing");
   for (const std::string& line : lines) {
-    const std::string who = differences(hosts, log::host(), content_hash(line), line);
+    const std::string who = differences(control, log::host(), content_hash(line), line);
     if (who.empty()) continue;
     throw Error(ExitCode::usage,
                 fmt::format("[ranks] {}: {}; expected the same on every rank (docs/problems.md, \"The ranks do not "

@@ -10,39 +10,40 @@
 
 namespace octet {
 
-HostRank::HostRank() : stream(cpu_device().make_stream()), hosts(make_mpi_communicator(*stream, "control")) {}
+ControlGroup::ControlGroup() : stream(cpu_device().make_stream()), control(make_mpi_communicator(*stream, "control")) {}
 
-Device& open_device(DeviceType device, const MpiRuntime& mpi, Communicator& hosts, const NcclSettings& settings) {
+Device& open_device(DeviceType device, const MpiRuntime& mpi, Communicator& control, const NcclSettings& settings) {
   if (settings.ranks_per_gpu > 1 && mpi.rank() == 0) {
     log::warning("nccl.ranks_per_gpu = {}: ranks share GPUs, for tests alone", settings.ranks_per_gpu);
   }
   separate_ranks(mpi.node(), mpi.local_rank(), settings.ranks_per_gpu);
   if (device == DeviceType::cpu) return cpu_device();
   Device* opened = nullptr;
-  use_gpu_together(hosts, [&] { opened = &cuda_device(mpi.local_rank() / static_cast<int>(settings.ranks_per_gpu)); });
+  use_gpu_together(control,
+                   [&] { opened = &cuda_device(mpi.local_rank() / static_cast<int>(settings.ranks_per_gpu)); });
   return *opened;
 }
 
 namespace {
 
 /// What NCCL reads from the environment, before it makes its first communicator.
-void set_up_nccl(const Device& device, const MpiRuntime& mpi, Communicator& hosts, const NcclSettings& settings) {
+void set_up_nccl(const Device& device, const MpiRuntime& mpi, Communicator& control, const NcclSettings& settings) {
   if (device.type() == DeviceType::cpu) return;
   choose_nvls({.multicast = device.has_multicast(),
                .compute_capability = device.compute_capability(),
                .local_size = mpi.local_size()},
-              hosts);
-  set_up_nccl_tuner(settings, hosts, mpi.node());
+              control);
+  set_up_nccl_tuner(settings, control, mpi.node());
 }
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_world(Stream& stream, const MpiRuntime& mpi, Communicator& hosts,
+std::unique_ptr<Communicator> make_world(Stream& stream, const MpiRuntime& mpi, Communicator& control,
                                          const NcclSettings& settings) {
-  set_up_nccl(stream.device(), mpi, hosts, settings);
-  if (stream.device().type() == DeviceType::cpu) return hosts.on_stream(stream, "world");
-  if (hosts.size() == 1 && !settings.one_rank_groups) return make_self_communicator(stream, "world");
-  return make_nccl_communicator(hosts.split(0, hosts.rank(), "world"), stream, settings);
+  set_up_nccl(stream.device(), mpi, control, settings);
+  if (stream.device().type() == DeviceType::cpu) return control.on_stream(stream, "world");
+  if (control.size() == 1 && !settings.one_rank_groups) return make_self_communicator(stream, "world");
+  return make_nccl_communicator(control.split(0, control.rank(), "world"), stream, settings);
 }
 
 }  // namespace octet

@@ -5,7 +5,7 @@
 #include "jobs/dry_run/dry_run_command.h"
 #include "jobs/ranks/same_lines.h"
 #include "src/base/read_file.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/read_together.h"
 
@@ -23,8 +23,8 @@ const CommandLine& AgreedCommand::get() const {
 
 void AgreedCommand::agree() {
   const auto stream = cpu_device().make_stream();
-  const auto hosts = make_mpi_communicator(*stream, "command");
-  if (largest(wrong_ ? 0 : 1, *hosts) == 0) return;  // a mistake
+  const auto control = make_mpi_communicator(*stream, "command");
+  if (largest(wrong_ ? 0 : 1, *control) == 0) return;  // a mistake
   std::optional<files::ReadError> unread;
   try {
     files::ReadProgress progress;
@@ -32,8 +32,8 @@ void AgreedCommand::agree() {
   } catch (const files::ReadError& error) {
     unread = error;
   }
-  files::agree_on_reading(unread, *hosts, false);
-  require_same_lines("the ranks have different configurations", option_lines(read_.config), *hosts);
+  files::agree_on_reading(unread, *control, false);
+  require_same_lines("the ranks have different configurations", option_lines(read_.config), *control);
 }
 
 void AgreedCommand::read() {

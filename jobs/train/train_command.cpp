@@ -55,12 +55,12 @@ void warn_of_pxn(const RunConfig& config, const MpiRuntime& mpi) {
 }
 
 void set_up(RankMachine& machine, const CommandLine& command, const RunConfig& config, const MpiRuntime& mpi,
-            Communicator& hosts) {
+            Communicator& control) {
   check_plan_file(config, command.origins);
-  Device& device = open_device(config.device, mpi, hosts, config.nccl);
+  Device& device = open_device(config.device, mpi, control, config.nccl);
   // Earlier builds wrote it into every run's config.yaml, so that it is no error.
   const bool serves = config.device == DeviceType::cuda && config.data.document_mask;
-  if (hosts.rank() == 0 && !serves && config.cuda.document_attention == DocumentAttention::own) {
+  if (control.rank() == 0 && !serves && config.cuda.document_attention == DocumentAttention::own) {
     log::warning("cuda.document_attention = own has no effect without device = cuda and data.document_mask = true");
   }
   if (device.type() == DeviceType::cuda) {
@@ -71,9 +71,9 @@ void set_up(RankMachine& machine, const CommandLine& command, const RunConfig& c
   machine.stream = device.make_stream();
   // Before what times itself in it: communicators and the model.
   if (config.train.profile != "off") machine.timeline = std::make_unique<Timeline>(*machine.stream);
-  warn_of_other_libraries(*machine.stream, mpi, hosts);
+  warn_of_other_libraries(*machine.stream, mpi, control);
   machine.mesh.emplace(
-      make_traced(make_world(*machine.stream, mpi, hosts, config.nccl), machine.traces(config).communication,
+      make_traced(make_world(*machine.stream, mpi, control, config.nccl), machine.traces(config).communication,
                   config.train.slow_rank_every > 0 ? &machine.waits : nullptr),
       mesh_shape(config.parallel));
   if (device.type() == DeviceType::cuda) warn_of_pxn(config, mpi);
@@ -88,24 +88,24 @@ int train(const CommandLine& command, const std::vector<std::string>& words, Mpi
   refuse_what_is_no_text(to_yaml(config), "the configuration with the folders of its paths");
   log::info("{} rank(s) on {} per node, node {}", mpi.size(), mpi.local_size(), mpi.node());
 
-  HostRank rank;
-  Communicator& all_hosts = *rank.hosts;
-  const Binding binding = bind_rank(config.cpu, config.device, config.nccl, mpi, all_hosts);
+  ControlGroup group;
+  Communicator& control = *group.control;
+  const Binding binding = bind_rank(config.cpu, config.device, config.nccl, mpi, control);
   log::info("{}", binding.cpu);
   // Made before all that takes long, and destroyed after it: so a second start is refused at once.
-  const OwnedDirectory directory = claim_run_directory(config, config_name(command), all_hosts);
+  const OwnedDirectory directory = claim_run_directory(config, config_name(command), control);
   log::info("cores: {}", binding.line);
-  FailureStatus failure(directory.run, all_hosts, config.train.steps);
+  FailureStatus failure(directory.run, control, config.train.steps);
   RankMachine machine;
-  std::unique_ptr<Communicator> hosts;
+  std::unique_ptr<Communicator> traced_control;
   const FailureContext context{
-      .hosts = all_hosts, .lease = directory.lease.get(), .on_gpu = config.device == DeviceType::cuda};
+      .control = control, .lease = directory.lease.get(), .on_gpu = config.device == DeviceType::cuda};
   return run_reporting_failure(context, [&] {
-    set_up(machine, command, config, mpi, all_hosts);
-    hosts = make_traced(std::move(rank.hosts), machine.traces(config).communication);
+    set_up(machine, command, config, mpi, control);
+    traced_control = make_traced(std::move(group.control), machine.traces(config).communication);
     return run_training(config,
                         {.mesh = *machine.mesh,
-                         .hosts = *hosts,
+                         .control = *traced_control,
                          .stream = *machine.stream,
                          .traces = machine.traces(config),
                          .waits = &machine.waits,

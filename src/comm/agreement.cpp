@@ -7,7 +7,7 @@
 
 #include "src/base/hosts.h"
 #include "src/base/log.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/packing.h"
 
 namespace octet {
@@ -24,12 +24,12 @@ struct Told {
   std::optional<Failure> failure;
 };
 
-std::vector<Told> tell_all(const std::optional<Failure>& mine, Communicator& hosts) {
+std::vector<Told> tell_all(const std::optional<Failure>& mine, Communicator& control) {
   Packer packer;
   packer.put(std::string(log::host()), static_cast<std::uint8_t>(mine.has_value()));
   if (mine) packer.put(mine->code, mine->text);
   std::vector<Told> all;
-  for (const std::string& bytes : gather_bytes(packer.bytes(), hosts)) {
+  for (const std::string& bytes : gather_bytes(packer.bytes(), control)) {
     Unpacker unpacker(bytes);
     Told& told = all.emplace_back(Told{.host = unpacker.take_text(), .failure = {}});
     if (unpacker.take<std::uint8_t>() != 0) {
@@ -72,9 +72,9 @@ std::optional<Failure> failure_of(const std::function<void()>& work) {
   }
 }
 
-void agree(std::string_view room, const std::string& what, const std::optional<Failure>& mine, Communicator& hosts) {
-  if (largest(mine ? 1 : 0, hosts) == 0) return;
-  const std::vector<Told> all = tell_all(mine, hosts);
+void agree(std::string_view room, const std::string& what, const std::optional<Failure>& mine, Communicator& control) {
+  if (largest(mine ? 1 : 0, control) == 0) return;
+  const std::vector<Told> all = tell_all(mine, control);
   const auto first = first_failed(all);
   const auto more = std::count_if(first + 1, all.end(), has_failed);
   const std::string others = more == 0 ? "" : fmt::format(" (and {} more rank(s) failed)", more);
@@ -82,15 +82,16 @@ void agree(std::string_view room, const std::string& what, const std::optional<F
               fmt::format("[{}] {}: {}{}", room, what, said_by(first - all.begin(), *first), others), true);
 }
 
-void together(std::string_view room, const std::string& what, Communicator& hosts, const std::function<void()>& work) {
-  agree(room, what, failure_of(work), hosts);
+void together(std::string_view room, const std::string& what, Communicator& control,
+              const std::function<void()>& work) {
+  agree(room, what, failure_of(work), control);
 }
 
-void together_by_host(std::string_view room, const std::string& what, Communicator& hosts,
+void together_by_host(std::string_view room, const std::string& what, Communicator& control,
                       const std::function<void()>& work) {
   const std::optional<Failure> mine = failure_of(work);
-  if (largest(mine ? 1 : 0, hosts) == 0) return;
-  const std::vector<Told> all = tell_all(mine, hosts);
+  if (largest(mine ? 1 : 0, control) == 0) return;
+  const std::vector<Told> all = tell_all(mine, control);
   std::vector<std::string> names, failed;
   for (const Told& told : all) {
     add_once(names, told.host);

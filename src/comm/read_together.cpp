@@ -13,8 +13,8 @@
 
 #include "src/base/hosts.h"
 #include "src/base/log.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/failure.h"
-#include "src/comm/host_exchange.h"
 #include "src/comm/operation.h"
 #include "src/comm/packing.h"
 
@@ -29,11 +29,11 @@ struct Place {
   std::int64_t offset = 0;
 };
 
-Place place_of_lowest(const std::optional<ReadError>& mine, Communicator& hosts) {
+Place place_of_lowest(const std::optional<ReadError>& mine, Communicator& control) {
   Packer packer;
   packer.put(static_cast<std::uint8_t>(mine.has_value()));
   if (mine) packer.put(mine->path(), mine->offset());
-  for (const std::string& bytes : gather_bytes(packer.bytes(), hosts)) {
+  for (const std::string& bytes : gather_bytes(packer.bytes(), control)) {
     Unpacker unpacker(bytes);
     if (unpacker.take<std::uint8_t>() == 0) continue;
     Place place{.path = unpacker.take_text()};
@@ -156,12 +156,12 @@ State state_of(const ReadingThread& thread, const ReadProgress& progress) {
 }
 
 /// Until all have ended, or one has failed.
-void watch(const char* what, const ReadingThread& thread, const ReadProgress& progress, Communicator& hosts) {
+void watch(const char* what, const ReadingThread& thread, const ReadProgress& progress, Communicator& control) {
   for (const auto begin = std::chrono::steady_clock::now();;) {
     const OperationScope operation(what);  // its deadline begins anew with every progress
     for (const std::int64_t bytes = progress.bytes(); bytes == progress.bytes();) {
       const State mine = state_of(thread, progress);
-      const auto furthest = static_cast<State>(largest(static_cast<std::int32_t>(mine), hosts));
+      const auto furthest = static_cast<State>(largest(static_cast<std::int32_t>(mine), control));
       if (furthest != State::reading) return;
       if (mine == State::reading) {
         operation.check_deadline(
@@ -183,11 +183,11 @@ bool ends(const ReadingThread& thread, std::chrono::seconds patience) {
 
 /// A thread that hangs in the file system may come back at any time and write where it was told to, so that nothing it
 /// knows can be given up: where it does, the process ends here.
-void expect_end(const ReadingThread& thread, const Error& error, Communicator& hosts) {
+void expect_end(const ReadingThread& thread, const Error& error, Communicator& control) {
   if (ends(thread, std::chrono::seconds(2))) return;
   const int code = static_cast<int>(error.code());
   tell_failure(error.code(), error.what(), error.agreed());
-  hosts.abort(code);
+  control.abort(code);
 }
 
 /// As long as the phase allows.
@@ -221,11 +221,11 @@ std::chrono::nanoseconds pause_after(std::chrono::nanoseconds waited) {
   return std::clamp<std::chrono::nanoseconds>(waited / 20, milliseconds(1), milliseconds(250));
 }
 
-std::optional<std::string> agree_on_reading(const std::optional<ReadError>& mine, Communicator& hosts,
+std::optional<std::string> agree_on_reading(const std::optional<ReadError>& mine, Communicator& control,
                                             bool others_look) {
-  if (largest(mine ? 1 : 0, hosts) == 0) return std::nullopt;
+  if (largest(mine ? 1 : 0, control) == 0) return std::nullopt;
   const OperationScope operation("look at a file that a rank could not read");
-  const Place place = place_of_lowest(mine, hosts);
+  const Place place = place_of_lowest(mine, control);
   std::atomic<bool> sees_folder = false;
   const ReadingThread look([&] {
     if (!others_look) return;
@@ -235,27 +235,27 @@ std::optional<std::string> agree_on_reading(const std::optional<ReadError>& mine
   });
   ends(look, std::chrono::seconds(2));
   std::vector<Answer> answers;
-  for (const std::string& bytes : gather_bytes(packed(answer_of(mine, place, look, sees_folder)), hosts)) {
+  for (const std::string& bytes : gather_bytes(packed(answer_of(mine, place, look, sees_folder)), control)) {
     answers.push_back(unpacked(bytes));
   }
   if (is_absent(answers)) return fmt::format("{}: {}", place.path, std::strerror(ENOENT));
   const Error error = error_of(place.path, by_host(answers));
-  expect_end(look, error, hosts);
+  expect_end(look, error, control);
   throw error;
 }
 
-std::optional<std::string> read_together(const char* what, Communicator& hosts, ReadProgress& progress,
+std::optional<std::string> read_together(const char* what, Communicator& control, ReadProgress& progress,
                                          const std::function<void()>& work) {
   ReadingThread thread(work);
   std::optional<std::string> absent;
   try {
-    watch(what, thread, progress, hosts);
+    watch(what, thread, progress, control);
     progress.stop();
-    absent = agree_on_reading(unread_of(thread, progress), hosts);
+    absent = agree_on_reading(unread_of(thread, progress), control);
     await_end(what, thread);
   } catch (const Error& error) {
     progress.stop();
-    expect_end(thread, error, hosts);
+    expect_end(thread, error, control);
     throw;
   } catch (...) {
     progress.stop();

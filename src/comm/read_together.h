@@ -18,9 +18,9 @@ namespace octet::files {
 /// same error: "leave out hosts A, B: ..." (src/base/hosts.h) with code 76 (unhealthy); where more than half of the
 /// hosts fail, it is the file system, with code 70 (internal), or 64 (usage) when access is denied. Returns "PATH: ..."
 /// where no rank finds the file although its folder exists; nothing when no rank passed an error. With `others_look`
-/// false nobody tries to read. Collective over the hosts, main thread. A process whose attempt does not return ends
+/// false nobody tries to read. Collective over `control`, main thread. A process whose attempt does not return ends
 /// here.
-std::optional<std::string> agree_on_reading(const std::optional<ReadError>& mine, Communicator& hosts,
+std::optional<std::string> agree_on_reading(const std::optional<ReadError>& mine, Communicator& control,
                                             bool others_look = true);
 
 /// How long ranks that wait for a read do nothing before they look again: a twentieth of the time that they have
@@ -34,7 +34,7 @@ std::chrono::nanoseconds pause_after(std::chrono::nanoseconds waited);
 /// rethrown on that rank when all have ended. `what` is a literal, for the watchdog: where `progress` counts no more
 /// bytes for as long as the phase allows, this process says so and ends with 71. Where its thread does not return
 /// within 2 s after the ranks have agreed on an error, it ends with that error.
-std::optional<std::string> read_together(const char* what, Communicator& hosts, ReadProgress& progress,
+std::optional<std::string> read_together(const char* what, Communicator& control, ReadProgress& progress,
                                          const std::function<void()>& work);
 
 }  // namespace octet::files

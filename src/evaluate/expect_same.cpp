@@ -5,12 +5,12 @@
 #include <optional>
 
 #include "src/comm/agreement.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 
 namespace octet {
 
-void expect_same(const std::string& what, const std::string& mine, Communicator& hosts) {
-  const std::string first = broadcast_bytes(mine, 0, hosts);
+void expect_same(const std::string& what, const std::string& mine, Communicator& control) {
+  const std::string first = broadcast_bytes(mine, 0, control);
   std::optional<Failure> other;
   if (mine != first) {
     other = Failure{ExitCode::usage,
@@ -18,7 +18,7 @@ void expect_same(const std::string& what, const std::string& mine, Communicator&
                                 "(docs/problems.md, \"The ranks do not have the same command or files\")",
                                 mine, first)};
   }
-  agree("evaluate", what, other, hosts);
+  agree("evaluate", what, other, control);
 }
 
 }  // namespace octet

@@ -5,19 +5,19 @@
 
 namespace octet {
 
-void load_weights(const ModelSource& source, ForwardModel& model, Stream& stream, Communicator& hosts) {
+void load_weights(const ModelSource& source, ForwardModel& model, Stream& stream, Communicator& control) {
   Staging staging(stream);
   if (!source.hugging_face) {
-    CheckpointSource from{source.directory, source.manifest, &hosts};
+    CheckpointSource from{source.directory, source.manifest, &control};
     model.load(
         [&](const ParameterList& unit, const ShardedBuffer& masters) { load_masters(unit, masters, from, staging); });
     return;
   }
   const checkpoint::HuggingFaceModel from =
-      checkpoint::open_together(source.directory, "evaluate", source.directory, hosts);
+      checkpoint::open_together(source.directory, "evaluate", source.directory, control);
   for (const std::string& name : from.ignored()) log::info("not needed: {}", name);
   model.load([&](const ParameterList& unit, const ShardedBuffer& masters) {
-    load_masters(unit, masters, from, staging, hosts);
+    load_masters(unit, masters, from, staging, control);
   });
 }
 

@@ -64,9 +64,9 @@ MemoryPlan plan_forward(const LlamaSettings& settings, const MeshShape& mesh, in
   return plan;
 }
 
-void expect_room(const LlamaSettings& settings, Mesh& mesh, Device& device, Communicator& hosts) {
-  const int ranks_on_node = hosts.split_by_node("memory")->size();
-  together("evaluate", "memory", hosts, [&] {
+void expect_room(const LlamaSettings& settings, Mesh& mesh, Device& device, Communicator& control) {
+  const int ranks_on_node = control.split_by_node("memory")->size();
+  together("evaluate", "memory", control, [&] {
     const MemoryPlan plan =
         plan_forward(settings, mesh.shape(), mesh.world().rank(), ranks_on_node, device.type(), device.workspaces());
     check_fits(plan, device, ranks_on_node, 1, ways_to_less(settings, device.type()));

@@ -15,7 +15,7 @@ MemoryPlan plan_forward(const LlamaSettings& settings, const MeshShape& mesh, in
 
 /// Usage error, the same on all ranks, where a rank's model does not fit its device beside those of the other ranks:
 /// with what is needed, what there is, and what would help. Before anything is read or allocated. Collective over
-/// `hosts`, which are all ranks.
-void expect_room(const LlamaSettings& settings, Mesh& mesh, Device& device, Communicator& hosts);
+/// `control`.
+void expect_room(const LlamaSettings& settings, Mesh& mesh, Device& device, Communicator& control);
 
 }  // namespace octet

@@ -6,7 +6,7 @@
 
 #include "checkpoints/format/hash.h"
 #include "src/base/error.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/evaluate/expect_same.h"
 
 namespace octet {
@@ -33,7 +33,7 @@ void tell(std::string& message, const ScoreRow& row, const std::vector<TokenLike
 }
 
 /// A rank with other requests than the rest would be told scores that belong to none of its own.
-void expect_same_requests(std::span<const ScoreRequest> requests, Communicator& hosts) {
+void expect_same_requests(std::span<const ScoreRequest> requests, Communicator& control) {
   checkpoint::Hasher hash;
   for (const ScoreRequest& request : requests) {
     for (const std::vector<std::int32_t>* ids : {&request.context, &request.continuation}) {
@@ -43,7 +43,7 @@ void expect_same_requests(std::span<const ScoreRequest> requests, Communicator& 
     }
   }
   expect_same("the ranks have read different texts",
-              fmt::format("{} to score, with the hash {}", requests.size(), hash.hex()), hosts);
+              fmt::format("{} to score, with the hash {}", requests.size(), hash.hex()), control);
 }
 
 void listen(const std::string& message, std::vector<Score>& scores) {
@@ -68,15 +68,15 @@ void listen(const std::string& message, std::vector<Score>& scores) {
 
 }  // namespace
 
-ModelScorer::ModelScorer(ForwardModel& model, std::int64_t window, Mesh& mesh, Communicator& hosts)
-    : model_(model), window_(window), mesh_(mesh), hosts_(hosts) {
+ModelScorer::ModelScorer(ForwardModel& model, std::int64_t window, Mesh& mesh, Communicator& control)
+    : model_(model), window_(window), mesh_(mesh), control_(control) {
   if (window < 1 || window > model.row_tokens()) {
     throw internal_error("evaluate", "a window of {} tokens in rows of {}", window, model.row_tokens());
   }
 }
 
 std::vector<Score> ModelScorer::score(std::span<const ScoreRequest> requests, const ScoreProgress& progress) {
-  expect_same_requests(requests, hosts_);
+  expect_same_requests(requests, control_);
   const ScorePlan plan =
       pack_requests(requests, {.window = window_, .row_tokens = model_.row_tokens(), .vocab_size = vocab_size()});
   const auto takers = static_cast<std::size_t>(mesh_.dp().size()), mine = static_cast<std::size_t>(mesh_.dp().rank());
@@ -94,7 +94,7 @@ std::vector<Score> ModelScorer::score(std::span<const ScoreRequest> requests, co
   }
   if (mesh_.tp().rank() != 0) message.clear();  // the ranks of a tp group have the same
   std::vector<Score> scores(requests.size());
-  for (const std::string& told : gather_bytes(message, hosts_)) listen(told, scores);
+  for (const std::string& told : gather_bytes(message, control_)) listen(told, scores);
   return scores;
 }
 

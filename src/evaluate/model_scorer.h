@@ -8,8 +8,8 @@ namespace octet {
 /// by turns, and all learn every score. The rows are the same in every layout.
 class ModelScorer final : public Scorer {
  public:
-  /// `window` <= model.row_tokens(). `hosts`: all ranks of the mesh (src/comm/host_exchange.h).
-  ModelScorer(ForwardModel& model, std::int64_t window, Mesh& mesh, Communicator& hosts);
+  /// `window` <= model.row_tokens(). `control`: of the same ranks (src/comm/control_exchange.h).
+  ModelScorer(ForwardModel& model, std::int64_t window, Mesh& mesh, Communicator& control);
 
   std::int64_t window() const override { return window_; }
   std::int64_t vocab_size() const override { return model_.settings().model.vocab_size; }
@@ -19,7 +19,7 @@ class ModelScorer final : public Scorer {
   ForwardModel& model_;
   std::int64_t window_;
   Mesh& mesh_;
-  Communicator& hosts_;
+  Communicator& control_;
 };
 
 }  // namespace octet

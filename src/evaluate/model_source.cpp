@@ -14,7 +14,7 @@
 #include "src/base/json_reader.h"
 #include "src/base/log.h"
 #include "src/base/read_file.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/look_together.h"
 #include "src/corpus/recorded_tokenizer.h"
 #include "src/train/options/run_options.h"
@@ -31,16 +31,16 @@ std::string without_slash(std::string path) {
 }
 
 /// As rank 0 sees it: another host may not see the folder's files yet, and all have to go the same way.
-bool is_hugging_face(const std::string& folder, Communicator& hosts) {
+bool is_hugging_face(const std::string& folder, Communicator& control) {
   bool there = false;
-  files::look_together(hosts, [&] {
-    if (hosts.rank() == 0) there = files::is_there(folder + "/config.json");
+  files::look_together(control, [&] {
+    if (control.rank() == 0) there = files::is_there(folder + "/config.json");
   });
-  return !broadcast_bytes(there ? "there" : "", 0, hosts).empty();
+  return !broadcast_bytes(there ? "there" : "", 0, control).empty();
 }
 
-ModelSource find_checkpoint(const std::string& path, Communicator& hosts) {
-  auto found = checkpoint::find_checkpoint(path, hosts);
+ModelSource find_checkpoint(const std::string& path, Communicator& control) {
+  auto found = checkpoint::find_checkpoint(path, control);
   if (!found) {
     throw usage_error("evaluate",
                       "{}: is no model; expected a checkpoint, a run that has one, or a Hugging Face folder "
@@ -117,13 +117,13 @@ bool is_same(const TokenizerInfo& tokenizer, const TokenizerIdentity& identity) 
 
 }  // namespace
 
-ModelSource find_model(const std::string& path, Communicator& hosts) {
+ModelSource find_model(const std::string& path, Communicator& control) {
   const std::string folder = without_slash(path);
   std::error_code error;
   if (!fs::is_directory(folder, error))
     throw usage_error("evaluate", "{}: is no folder; expected that of a model", path);
-  if (is_hugging_face(folder, hosts)) return read_folder(folder);
-  ModelSource source = find_checkpoint(folder, hosts);
+  if (is_hugging_face(folder, control)) return read_folder(folder);
+  ModelSource source = find_checkpoint(folder, control);
   read_settings(source);
   return source;
 }

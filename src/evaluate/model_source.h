@@ -39,8 +39,8 @@ struct ModelSource {
 };
 
 /// What `path` means: a checkpoint, a run (its newest whole checkpoint), or a Hugging Face folder of LlamaForCausalLM.
-/// Usage error where it is none of them, or damaged. Collective over `hosts`, a group of the hosts of all ranks.
-ModelSource find_model(const std::string& path, Communicator& hosts);
+/// Usage error where it is none of them, or damaged. Collective over `control` (src/comm/control_exchange.h).
+ModelSource find_model(const std::string& path, Communicator& control);
 
 /// Whether the model's own tokenizer is there.
 bool has_tokenizer(const ModelSource& source);
@@ -53,7 +53,7 @@ std::unique_ptr<Tokenizer> tokenizer_of(const ModelSource& source, const std::st
                                         bool control_tokens = false,
                                         const std::optional<TokenizerIdentity>& of_data = {});
 
-/// Reads the weights into the model: each rank its pieces, each byte once. Collective over `hosts`.
-void load_weights(const ModelSource& source, ForwardModel& model, Stream& stream, Communicator& hosts);
+/// Reads the weights into the model: each rank its pieces, each byte once. Collective over `control`.
+void load_weights(const ModelSource& source, ForwardModel& model, Stream& stream, Communicator& control);
 
 }  // namespace octet

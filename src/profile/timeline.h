@@ -52,7 +52,7 @@ class Timeline {
   Recording end();
 
   /// A piece of a stream's work is what it is given between the two calls. One that is never closed is dropped. On
-  /// streams of another device than the model's, those of the hosts' group beside a GPU, it is the time of the calls.
+  /// streams of another device than the model's, such as that of `control` beside a GPU, it is the time of the calls.
   std::size_t open(Stream& stream, const SpanInfo& info);
   void close(std::size_t span, Stream& stream);
   /// More for a span that is not closed yet.

@@ -14,7 +14,7 @@
 
 #include "src/base/error.h"
 #include "src/base/log.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/train/run/shared_warnings.h"
 #include "tests/checkpoints/file_size_limit.h"
@@ -27,22 +27,22 @@ namespace fs = std::filesystem;
 class ChosenPlans : public testing::Test {
  public:
   ~ChosenPlans() override {
-    hosts_->barrier();
+    control_->barrier();
     log::set_identity(0, 1, "");
-    if (hosts_->rank() == 0) fs::remove_all(directory_.path);
-    hosts_->barrier();
+    if (control_->rank() == 0) fs::remove_all(directory_.path);
+    control_->barrier();
   }
 
  protected:
   ChosenPlans() {
     const fs::path mine = fs::temp_directory_path() / fmt::format("octet-gemms-{}", ::getpid());
-    directory_.path = broadcast_bytes(mine.string(), 0, *hosts_);
-    if (hosts_->rank() == 0) fs::create_directories(directory_.path);
-    log::set_identity(hosts_->rank(), hosts_->size(), fmt::format("node-{}", hosts_->rank()));
+    directory_.path = broadcast_bytes(mine.string(), 0, *control_);
+    if (control_->rank() == 0) fs::create_directories(directory_.path);
+    log::set_identity(control_->rank(), control_->size(), fmt::format("node-{}", control_->rank()));
     config_.device = DeviceType::cuda;
     config_.train.steps = 1000;
     for (int m = 1; m <= 7; ++m) add(16 * m);
-    hosts_->barrier();
+    control_->barrier();
   }
 
   void add(int m) { problems_.emplace(fmt::format("m{}", m), 512.0 * m); }
@@ -82,15 +82,15 @@ class ChosenPlans : public testing::Test {
     timed_.clear();
     const log::SharedWarnings shared;
     testing::internal::CaptureStderr();
-    choose_plans(config_, rules(), directory_, *hosts_, library());
-    tell_shared_warnings(*hosts_);
-    hosts_->barrier();
+    choose_plans(config_, rules(), directory_, *control_, library());
+    tell_shared_warnings(*control_);
+    control_->barrier();
     return testing::internal::GetCapturedStderr();
   }
   /// Problems timed in this start, by all ranks; those of each are no more than one apart.
   std::int64_t timed() {
     std::int64_t all = 0, least = 1000, most = 0;
-    for (const std::string& of_rank : gather_bytes(std::string(timed_.size(), 'x'), *hosts_)) {
+    for (const std::string& of_rank : gather_bytes(std::string(timed_.size(), 'x'), *control_)) {
       all += std::ssize(of_rank);
       least = std::min(least, std::ssize(of_rank));
       most = std::max(most, std::ssize(of_rank));
@@ -109,19 +109,19 @@ class ChosenPlans : public testing::Test {
     EXPECT_EQ(found->second.plan, plan(problem, start));
   }
   void expect_said(const std::string& log, const std::string& text) const {
-    EXPECT_EQ(log.find(text) != std::string::npos, hosts_->rank() == 0) << log;
+    EXPECT_EQ(log.find(text) != std::string::npos, control_->rank() == 0) << log;
   }
   static bool warns(const std::string& log) { return log.find(" W ") != std::string::npos; }
   /// Rank 0 alone touches files.
   void on_disk(const std::function<void()>& work) const {
-    hosts_->barrier();
-    if (hosts_->rank() == 0) work();
-    hosts_->barrier();
+    control_->barrier();
+    if (control_->rank() == 0) work();
+    control_->barrier();
   }
-  bool last() const { return hosts_->rank() == hosts_->size() - 1; }
+  bool last() const { return control_->rank() == control_->size() - 1; }
 
   std::unique_ptr<Stream> stream_ = cpu_device().make_stream();
-  std::unique_ptr<Communicator> hosts_ = make_mpi_communicator(*stream_, "control");
+  std::unique_ptr<Communicator> control_ = make_mpi_communicator(*stream_, "control");
   RunConfig config_;
   RunDirectory directory_;
   std::map<std::string, double> problems_;
@@ -189,14 +189,14 @@ TEST_F(ChosenPlans, ADiskThatDoesNotTakeWhatIsKeptInMindIsTheMachinesFault) {
   ExitCode code = ExitCode::finished;
   {
     std::optional<checkpoint::test::FileSizeLimit> limit;
-    if (hosts_->rank() == 0) limit.emplace(1);
+    if (control_->rank() == 0) limit.emplace(1);
     try {
-      choose_plans(config_, rules(), directory_, *hosts_, library());
+      choose_plans(config_, rules(), directory_, *control_, library());
     } catch (const Error& error) {
       code = error.code();
     }
   }
-  EXPECT_EQ(code, hosts_->rank() == 0 ? ExitCode::internal : ExitCode::finished);
+  EXPECT_EQ(code, control_->rank() == 0 ? ExitCode::internal : ExitCode::finished);
 }
 
 /// What a machine that lost its power left; nothing that a person wrote.
@@ -264,12 +264,12 @@ TEST_F(ChosenPlans, AFileThatIsLostNearTheEndIsAWarning) {
 
 /// A rank with another library neither times nor takes what others have timed.
 TEST_F(ChosenPlans, ARankWithAnotherGpuUsesTheHeuristic) {
-  if (hosts_->size() == 1) GTEST_SKIP() << "one rank is not another";
+  if (control_->size() == 1) GTEST_SKIP() << "one rank is not another";
   if (last()) platform_.device = "another GPU";
   const std::string said = choose(1);
   expect_said(said, fmt::format("on 1 of {} ranks ({}): GEMMs of rank 0 are chosen for cuBLASLt 130100 on GPU, this is "
                                 "cuBLASLt 130100 on another GPU: the heuristic chooses here",
-                                hosts_->size(), hosts_->size() - 1));
+                                control_->size(), control_->size() - 1));
   if (last()) {
     EXPECT_TRUE(timed_.empty());
     EXPECT_EQ(used_, (PlanChoices{.platform = platform_}));
@@ -331,13 +331,13 @@ TEST_F(ChosenPlans, AttentionIsChosenLikewise) {
   const auto start = [&] {
     const log::SharedWarnings shared;
     testing::internal::CaptureStderr();
-    choose_plans(config_, rules, directory_, *hosts_, cudnn);
-    tell_shared_warnings(*hosts_);
-    hosts_->barrier();
+    choose_plans(config_, rules, directory_, *control_, cudnn);
+    tell_shared_warnings(*control_);
+    control_->barrier();
     return testing::internal::GetCapturedStderr();
   };
   expect_said(start(), "cuda.attention = auto: timed; timing takes ");
-  EXPECT_EQ(timed.size(), hosts_->size() == 1 ? 2u : hosts_->rank() < 2 ? 1u : 0u);
+  EXPECT_EQ(timed.size(), control_->size() == 1 ? 2u : control_->rank() < 2 ? 1u : 0u);
   ASSERT_EQ(used_.by_problem.size(), 2u);
   EXPECT_EQ(used_.by_problem.at("backward b1").plan, "eng4_k24=0");
   on_disk([&] {
@@ -359,10 +359,10 @@ TEST_F(ChosenPlans, AttentionIsChosenLikewise) {
 
 /// Another start has taken the directory: what is there is not touched.
 TEST_F(ChosenPlans, TheOwnerIsAskedBeforeTheFileIsWritten) {
-  if (hosts_->size() > 1) GTEST_SKIP() << "the others would wait for the rank that throws";
+  if (control_->size() > 1) GTEST_SKIP() << "the others would wait for the rank that throws";
   const OwnerLease other(directory_.path);
   directory_.owner = {.run_dir = directory_.path, .name = "this run's"};
-  EXPECT_THROW(choose_plans(config_, rules(), directory_, *hosts_, library()), Error);
+  EXPECT_THROW(choose_plans(config_, rules(), directory_, *control_, library()), Error);
   EXPECT_FALSE(fs::exists(directory_.gemm_plans()));
 }
 

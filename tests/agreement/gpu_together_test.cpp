@@ -8,7 +8,7 @@
 
 #include "src/base/hosts.h"
 #include "src/base/log.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
 
 namespace octet {
@@ -24,30 +24,30 @@ class GpuTogether : public testing::Test {
   };
   /// How all ranks end, this one on that host.
   Ending use(const std::string& host, bool fails) {
-    log::set_identity(rank(), hosts_->size(), host);
+    log::set_identity(rank(), control_->size(), host);
     Ending ending;
     try {
-      use_gpu_together(*hosts_, [&] {
+      use_gpu_together(*control_, [&] {
         if (fails) throw usage_error("device", "no GPU for rank {}", rank());
       });
     } catch (const Error& error) {
       EXPECT_TRUE(error.agreed());
       ending = {error.code(), error.what()};
     }
-    for (const std::string& other : gather_bytes(ending.text, *hosts_)) EXPECT_EQ(other, ending.text);
+    for (const std::string& other : gather_bytes(ending.text, *control_)) EXPECT_EQ(other, ending.text);
     return ending;
   }
-  int rank() const { return hosts_->rank(); }
-  int last() const { return hosts_->size() - 1; }
+  int rank() const { return control_->rank(); }
+  int last() const { return control_->size() - 1; }
   std::string own_host() const { return fmt::format("node-{}", rank()); }
 
   std::unique_ptr<Stream> stream_ = cpu_device().make_stream();
-  std::unique_ptr<Communicator> hosts_ = make_mpi_communicator(*stream_, "hosts");
+  std::unique_ptr<Communicator> control_ = make_mpi_communicator(*stream_, "control");
 };
 
 TEST_F(GpuTogether, GoesOnWhereItWorksOnAllHosts) {
   bool has_run = false;
-  EXPECT_NO_THROW(use_gpu_together(*hosts_, [&] { has_run = true; }));
+  EXPECT_NO_THROW(use_gpu_together(*control_, [&] { has_run = true; }));
   EXPECT_TRUE(has_run);
 }
 
@@ -58,7 +58,7 @@ TEST_F(GpuTogether, LeavesOutTheHostsWhereItFails) {
   EXPECT_EQ(ending.text,
             fmt::format("[device] leave out hosts node-{0}: 1 of {1} host(s) cannot use the GPU (docs/problems.md, \"A "
                         "GPU cannot be used on some hosts\"): rank {0} on node-{0}: no GPU for rank {0}",
-                        last(), hosts_->size()));
+                        last(), control_->size()));
   EXPECT_EQ(left_out_hosts(ending.text), std::vector<std::string>{fmt::format("node-{}", last())});
 }
 

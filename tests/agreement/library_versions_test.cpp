@@ -11,19 +11,20 @@ namespace {
 
 TEST(LibraryVersions, ThatDifferAreAWarningOfRank0) {
   const auto stream = cpu_device().make_stream();
-  const auto hosts = make_mpi_communicator(*stream, "hosts");
+  const auto control = make_mpi_communicator(*stream, "control");
   const auto said = [&](const std::string& versions) {
-    log::set_identity(hosts->rank(), hosts->size(), "node");
+    log::set_identity(control->rank(), control->size(), "node");
     testing::internal::CaptureStderr();
-    warn_of_other_libraries(*hosts, fmt::format("node-{}", hosts->rank()), versions);
+    warn_of_other_libraries(*control, fmt::format("node-{}", control->rank()), versions);
     log::set_identity(0, 1, "");
     return testing::internal::GetCapturedStderr();
   };
   EXPECT_EQ(said("cuBLASLt 13.1.0, cuDNN 9.16.0"), "");
-  if (hosts->size() == 1) return;
-  const int last = hosts->size() - 1;
-  const std::string text = said(fmt::format("cuBLASLt 13.1.0, cuDNN {}", hosts->rank() == last ? "9.15.1" : "9.16.0"));
-  if (hosts->rank() != 0) {
+  if (control->size() == 1) return;
+  const int last = control->size() - 1;
+  const std::string text =
+      said(fmt::format("cuBLASLt 13.1.0, cuDNN {}", control->rank() == last ? "9.15.1" : "9.16.0"));
+  if (control->rank() != 0) {
     EXPECT_EQ(text, "");
     return;
   }

@@ -51,20 +51,20 @@ class NcclTuner : public testing::Test {
     settings.tuning_file = file;
     return settings;
   }
-  std::string node() const { return fmt::format("node-{}", hosts_->rank()); }
+  std::string node() const { return fmt::format("node-{}", control_->rank()); }
   /// What is said; empty: nothing.
   std::string refusal(const NcclSettings& settings) {
     return test::error_or_none([&] {
       set_tuner_environment(settings, folder_.path());
-      require_same_tuner(*hosts_, node(), tuner_state());
+      require_same_tuner(*control_, node(), tuner_state());
     });
   }
-  bool several() const { return hosts_->size() > 1; }
-  bool last() const { return hosts_->rank() == hosts_->size() - 1; }
-  std::string last_node() const { return fmt::format("node-{}", hosts_->size() - 1); }
+  bool several() const { return control_->size() > 1; }
+  bool last() const { return control_->rank() == control_->size() - 1; }
+  std::string last_node() const { return fmt::format("node-{}", control_->size() - 1); }
 
   std::unique_ptr<Stream> stream_ = cpu_device().make_stream();
-  std::unique_ptr<Communicator> hosts_ = make_mpi_communicator(*stream_, "hosts");
+  std::unique_ptr<Communicator> control_ = make_mpi_communicator(*stream_, "control");
   test::TempFolder folder_;  ///< of this process alone: as if every rank had a disk of its own
   fs::path plugin_;
 };
@@ -87,19 +87,19 @@ TEST_F(NcclTuner, TheNodeWhoseFileDiffersIsNamedOnEveryRank) {
     return;
   }
   EXPECT_NE(said.find("tuned differently from node to node"), std::string::npos) << said;
-  EXPECT_NE(said.find(fmt::format("; node(s) {}, 1 rank(s) ({}): tuning file ", last_node(), hosts_->size() - 1)),
+  EXPECT_NE(said.find(fmt::format("; node(s) {}, 1 rank(s) ({}): tuning file ", last_node(), control_->size() - 1)),
             std::string::npos)
       << said;
   std::string others = "node-0";
-  for (int r = 1; r < hosts_->size() - 1; ++r) others += fmt::format(", node-{}", r);
-  EXPECT_NE(said.find(fmt::format(": node(s) {}, {} rank(s) (0", others, hosts_->size() - 1)), std::string::npos)
+  for (int r = 1; r < control_->size() - 1; ++r) others += fmt::format(", node-{}", r);
+  EXPECT_NE(said.find(fmt::format(": node(s) {}, {} rank(s) (0", others, control_->size() - 1)), std::string::npos)
       << said;
 }
 
 TEST_F(NcclTuner, ARankWithoutAFileIsNamed) {
   const std::string said = refusal(last() && several() ? NcclSettings() : settings("one"));
   EXPECT_EQ(
-      said.find(fmt::format("{}, 1 rank(s) ({}): plugin none", last_node(), hosts_->size() - 1)) != std::string::npos,
+      said.find(fmt::format("{}, 1 rank(s) ({}): plugin none", last_node(), control_->size() - 1)) != std::string::npos,
       several())
       << said;
 }
@@ -171,15 +171,15 @@ TEST_F(NcclTuner, ANameIsComparedByTheLibraryThatTheLoaderFinds) {
 }
 
 TEST_F(NcclTuner, AnotherNcclOnOneNodeIsNamedOnEveryRank) {
-  EXPECT_NO_THROW(require_same_nccl(*hosts_, node(), "2.28.9"));
+  EXPECT_NO_THROW(require_same_nccl(*control_, node(), "2.28.9"));
   try {
-    require_same_nccl(*hosts_, node(), last() ? "2.27.7" : "2.28.9");
+    require_same_nccl(*control_, node(), last() ? "2.27.7" : "2.28.9");
     EXPECT_FALSE(several());
   } catch (const Error& error) {
     const std::string said = error.what();
     EXPECT_EQ(error.code(), ExitCode::usage);
     EXPECT_NE(said.find(fmt::format("; node(s) {}, 1 rank(s) ({}): NCCL 2.27.7; expected one version", last_node(),
-                                    hosts_->size() - 1)),
+                                    control_->size() - 1)),
               std::string::npos)
         << said;
     EXPECT_NE(said.find(": NCCL 2.28.9; "), std::string::npos) << said;

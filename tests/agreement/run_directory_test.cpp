@@ -14,7 +14,7 @@
 #include "src/base/error.h"
 #include "src/base/hosts.h"
 #include "src/base/log.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/watchdog.h"
 #include "src/owner/owner_file.h"

@@ -17,11 +17,11 @@ class SameBuild : public testing::Test {
  protected:
   /// What is thrown or, on rank 0, logged; empty: nothing.
   std::string said(const Build& build) {
-    log::set_identity(hosts_->rank(), hosts_->size(), "node");
+    log::set_identity(control_->rank(), control_->size(), "node");
     testing::internal::CaptureStderr();
     std::string thrown;
     try {
-      require_same_build(*hosts_, fmt::format("node-{}", hosts_->rank()), build);
+      require_same_build(*control_, fmt::format("node-{}", control_->rank()), build);
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ExitCode::usage);
       EXPECT_TRUE(error.agreed());
@@ -30,11 +30,11 @@ class SameBuild : public testing::Test {
     log::set_identity(0, 1, "");
     return testing::internal::GetCapturedStderr() + thrown;
   }
-  int last() const { return hosts_->size() - 1; }
-  bool is_last() const { return hosts_->rank() == last(); }
+  int last() const { return control_->size() - 1; }
+  bool is_last() const { return control_->rank() == last(); }
 
   std::unique_ptr<Stream> stream_ = cpu_device().make_stream();
-  std::unique_ptr<Communicator> hosts_ = make_mpi_communicator(*stream_, "hosts");
+  std::unique_ptr<Communicator> control_ = make_mpi_communicator(*stream_, "control");
 };
 
 TEST_F(SameBuild, OneBuildIsNotSpokenOf) {
@@ -52,7 +52,7 @@ TEST_F(SameBuild, AnotherCommitIsRefusedByAllWithBothBuilds) {
 
 TEST_F(SameBuild, AnotherCompilerIsAWarningOfRank0) {
   const std::string text = said({"octet 1, commit a", is_last() ? "GNU 13" : "GNU 12"});
-  if (last() == 0 || hosts_->rank() != 0) {
+  if (last() == 0 || control_->rank() != 0) {
     EXPECT_EQ(text, "");
     return;
   }

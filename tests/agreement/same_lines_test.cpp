@@ -14,7 +14,7 @@ class SameLines : public testing::Test {
  protected:
   std::string refused(const std::vector<std::string>& lines) {
     try {
-      require_same_lines("the ranks differ", lines, *hosts_);
+      require_same_lines("the ranks differ", lines, *control_);
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ExitCode::usage);
       EXPECT_TRUE(error.agreed());
@@ -22,11 +22,11 @@ class SameLines : public testing::Test {
     }
     return "";
   }
-  int last() const { return hosts_->size() - 1; }
-  bool is_last() const { return hosts_->rank() == last(); }
+  int last() const { return control_->size() - 1; }
+  bool is_last() const { return control_->rank() == last(); }
 
   std::unique_ptr<Stream> stream_ = cpu_device().make_stream();
-  std::unique_ptr<Communicator> hosts_ = make_mpi_communicator(*stream_, "hosts");
+  std::unique_ptr<Communicator> control_ = make_mpi_communicator(*stream_, "control");
 };
 
 TEST_F(SameLines, TheFirstThatDiffersIsNamedWithItsRanks) {

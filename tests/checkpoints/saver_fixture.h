@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/virtual_run.h"

@@ -16,7 +16,7 @@
 
 #include "src/base/log.h"
 #include "src/comm/communicator.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "tests/support/failing_close.h"
 #include "tests/support/no_threads.h"

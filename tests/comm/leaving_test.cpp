@@ -1,5 +1,5 @@
-// A rank that has done its part of an exchange between hosts waits for its device, and calls MPI no more. The others
-// must come to the end of the exchange without it.
+// A rank that has done its part of an exchange over MPI waits for its device, and calls MPI no more. The others must
+// come to the end of the exchange without it.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -8,7 +8,7 @@
 #include <functional>
 #include <thread>
 
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
 
 namespace octet {
@@ -36,7 +36,7 @@ class Leaving : public testing::Test {
   }
 
   std::unique_ptr<Stream> stream_ = cpu_device().make_stream();
-  std::unique_ptr<Communicator> group_ = make_mpi_communicator(*stream_, "hosts");
+  std::unique_ptr<Communicator> group_ = make_mpi_communicator(*stream_, "control");
 
  private:
   std::filesystem::path common_folder() {

@@ -1,4 +1,4 @@
-// What hosts look at together, and one of them for all.
+// What all ranks look at together, and one of them for all.
 #include "src/comm/look_together.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cerrno>
 
 #include "src/base/read_file.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "tests/support/expect_has.h"
 #include "tests/support/temp_folder.h"

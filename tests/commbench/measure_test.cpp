@@ -31,7 +31,7 @@ class Logging final : public test::ForwardingCommunicator {
 
 TEST(Measure, TakesTurnsAndTellsTheTwoApart) {
   const auto stream = cpu_device().make_stream();
-  const auto hosts = make_self_communicator(*stream, "hosts");
+  const auto control = make_self_communicator(*stream, "control");
   const std::vector<CommRecord> calls{{"all_gather", "world", 1, DType::f32, 16, 64, ""}};
   for (const bool plain_is_slow : {true, false}) {
     std::string log;
@@ -39,7 +39,7 @@ TEST(Measure, TakesTurnsAndTellsTheTwoApart) {
     Logging ours(*stream, 'A', log, plain_is_slow ? quick : slow);
     Logging plain(*stream, 'B', log, plain_is_slow ? slow : quick);
     const MeasureSettings settings{.warmup = 2, .iterations = 5, .check = 1, .row_seconds = 1000};
-    const Measured got = measure(ours, &plain, calls, Form::training, settings, 1, *hosts);
+    const Measured got = measure(ours, &plain, calls, Form::training, settings, 1, *control);
     // The check of both, one round to see how long it takes, warm-up, iterations, and the check again.
     std::string turns;
     for (int round = 0; round < 1 + 1 + 2 + 5 + 1; ++round) turns += "AB";
@@ -55,11 +55,11 @@ TEST(Measure, TakesTurnsAndTellsTheTwoApart) {
 
 TEST(Measure, AloneItHasNoOtherTimes) {
   const auto stream = cpu_device().make_stream();
-  const auto hosts = make_self_communicator(*stream, "hosts");
+  const auto control = make_self_communicator(*stream, "control");
   std::string log;
   Logging ours(*stream, 'A', log, {});
   const Measured got = measure(ours, nullptr, {{"all_gather", "world", 1, DType::f32, 16, 64, ""}}, Form::training,
-                               {.warmup = 0, .iterations = 3, .check = 0}, 1, *hosts);
+                               {.warmup = 0, .iterations = 3, .check = 0}, 1, *control);
   EXPECT_EQ(log, std::string(1 + 3, 'A'));
   EXPECT_EQ(got.ours.us.size(), 3u);
   EXPECT_TRUE(got.plain.us.empty());

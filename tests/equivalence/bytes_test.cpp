@@ -267,10 +267,10 @@ TEST_F(TrainerTest, HostsTellEachOtherSixteenBytesAStep) {
   config_.train.micro_batch = 1;
   for (const bool late : {false, true}) {
     CommTrace trace;
-    const auto hosts = make_traced(make_mpi_communicator(*stream_, "control"), &trace);
+    const auto control = make_traced(make_mpi_communicator(*stream_, "control"), &trace);
     Mesh mesh(make_mpi_communicator(*stream_, "world"), {.dp_shard = 0});
-    Trainer trainer(config_, test::sampler_of(config_), mesh, *hosts, *stream_, nullptr);
-    StepQueue steps(trainer, *hosts, late);
+    Trainer trainer(config_, test::sampler_of(config_), mesh, *control, *stream_, nullptr);
+    StepQueue steps(trainer, *control, late);
     const auto nothing = [] { return Requests{}; };
     steps.advance(1, nothing, false);
     trace.clear();

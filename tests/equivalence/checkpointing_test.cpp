@@ -20,7 +20,7 @@ class CheckpointingTest : public TrainerTest {
   CheckpointingTest()
       : mesh_(make_mpi_communicator(*stream_, "world"), {.dp_shard = 0}),
         environment_{.mesh = mesh_,
-                     .hosts = *world_,
+                     .control = *world_,
                      .stream = *stream_,
                      .traces = {},
                      .ranks_on_node = 1,

@@ -29,10 +29,10 @@ class Documents : public TrainerTest {
     std::vector<double> losses, norms;
     double validation = 0;
   };
-  Trained train(std::unique_ptr<Communicator> all, const MeshShape& shape, Communicator& hosts) {
+  Trained train(std::unique_ptr<Communicator> all, const MeshShape& shape, Communicator& control) {
     config_.parallel.tp = shape.tp;
     Mesh mesh(std::move(all), shape);
-    Trainer trainer(config_, test::sampler_of(config_), mesh, hosts, *stream_, nullptr);
+    Trainer trainer(config_, test::sampler_of(config_), mesh, control, *stream_, nullptr);
     Trained run;
     for (std::int64_t step = 1; step <= 15; ++step) {
       const StepResult result = train_step(trainer, step);
@@ -44,8 +44,8 @@ class Documents : public TrainerTest {
   }
   /// By each rank for itself.
   Trained train_alone() {
-    const auto hosts = make_self_communicator(*stream_, "control");
-    return train(make_self_communicator(*stream_, "world"), {.dp_shard = 1}, *hosts);
+    const auto control = make_self_communicator(*stream_, "control");
+    return train(make_self_communicator(*stream_, "world"), {.dp_shard = 1}, *control);
   }
   void expect_the_same_on_every_layout(double of_losses, double of_norms) {
     const Trained expected = train_alone();
@@ -112,9 +112,9 @@ TEST_F(Documents, ChangeWhatIsTrained) {
 
 TEST_F(Documents, LeaveOutTheirFirstTokensWhereTheseDoNotCount) {
   config_.data.loss_on_first = false;
-  const auto hosts = make_self_communicator(*stream_, "control");
+  const auto control = make_self_communicator(*stream_, "control");
   Mesh mesh(make_self_communicator(*stream_, "world"), {.dp_shard = 1});
-  Trainer trainer(config_, test::sampler_of(config_), mesh, *hosts, *stream_, nullptr);
+  Trainer trainer(config_, test::sampler_of(config_), mesh, *control, *stream_, nullptr);
   const Sampler& sampler = trainer.sampler();
   Batch step;
   sampler.train_batch(3, {0, 1, batch}, 0, step);

@@ -118,20 +118,20 @@ class LoopEnd : public TrainerTest {
 
   /// The loop of a run whose time ends `seconds` from its first step on; 0: it has no limit.
   Ended run(double seconds) {
-    std::unique_ptr<Communicator> hosts = make_mpi_communicator(*stream_, "control");
+    std::unique_ptr<Communicator> control = make_mpi_communicator(*stream_, "control");
     Agreements agreements;
-    if (seconds > 0) hosts = std::make_unique<SlowSteps>(std::move(hosts), agreements);
+    if (seconds > 0) control = std::make_unique<SlowSteps>(std::move(control), agreements);
     const RunDirectory directory{.path = config_.run_dir};
-    if (infinite_tensor_) hosts = std::make_unique<InfiniteTensor>(std::move(hosts));
-    if (lost_at_the_end_) hosts = std::make_unique<LostAtTheEnd>(std::move(hosts), directory.status());
+    if (infinite_tensor_) control = std::make_unique<InfiniteTensor>(std::move(control));
+    if (lost_at_the_end_) control = std::make_unique<LostAtTheEnd>(std::move(control), directory.status());
     std::unique_ptr<Communicator> world = make_mpi_communicator(*stream_, "world");
     if (infinite_loss_) world = std::make_unique<InfiniteLoss>(std::move(world));
     Mesh mesh(std::move(world), {.dp_shard = 0});
-    LoopRun loop(config_, mesh, *hosts, *stream_);
+    LoopRun loop(config_, mesh, *control, *stream_);
     Ended ended;
     testing::internal::CaptureStderr();
     loop.failure.done() = done_before_;
-    loop.failure.begin(*hosts);
+    loop.failure.begin(*control);
     const double limit = WallClock::seconds() + seconds;
     try {
       ended.code = loop.train(WallClock(seconds > 0 ? limit : 0));

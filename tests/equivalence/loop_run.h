@@ -13,21 +13,21 @@ namespace octet {
 /// A run from its trainer on, as run_training puts it together, in a new run.dir of the configuration.
 struct LoopRun {
   /// Collective. What is passed outlives it.
-  LoopRun(const RunConfig& run_config, Mesh& mesh, Communicator& hosts, Stream& stream, std::string node = "node")
+  LoopRun(const RunConfig& run_config, Mesh& mesh, Communicator& control, Stream& stream, std::string node = "node")
       : config(run_config),
         environment{.mesh = mesh,
-                    .hosts = hosts,
+                    .control = control,
                     .stream = stream,
                     .traces = {},
                     .ranks_on_node = 1,
                     .node = std::move(node),
                     .resolved_yaml = ""},
-        trainer(config, test::sampler_of(config), mesh, hosts, stream, nullptr),
-        directory(make_directory(config.run_dir, hosts)),
+        trainer(config, test::sampler_of(config), mesh, control, stream, nullptr),
+        directory(make_directory(config.run_dir, control)),
         log(config, environment, directory),
         checkpoints(config, environment, trainer, log, {}),
         profiler(config, environment, directory, 0),
-        failure(directory, hosts, config.train.steps) {
+        failure(directory, control, config.train.steps) {
     log.begin();
     log.open();
   }
@@ -45,9 +45,9 @@ struct LoopRun {
                         .plan = {}});
   }
 
-  static RunDirectory make_directory(const std::string& path, const Communicator& hosts) {
+  static RunDirectory make_directory(const std::string& path, const Communicator& control) {
     RunDirectory made{.path = path};
-    write_run_directory(made, "", {}, hosts);
+    write_run_directory(made, "", {}, control);
     return made;
   }
 

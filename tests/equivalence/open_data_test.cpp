@@ -5,7 +5,7 @@
 #include <functional>
 #include <optional>
 
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/look_together.h"
 #include "src/train/start/open_token_files.h"
 #include "src/train/step/run_settings.h"

@@ -96,9 +96,9 @@ class PipelineTest : public TrainerTest, public testing::WithParamInterface<Layo
   struct Alone {
     explicit Alone(const RunConfig& configured)
         : config(without_layout(configured)),
-          hosts(make_self_communicator(*stream, "control")),
+          control(make_self_communicator(*stream, "control")),
           mesh(make_self_communicator(*stream, "world"), {}),
-          trainer(config, test::sampler_of(config), mesh, *hosts, *stream, nullptr) {}
+          trainer(config, test::sampler_of(config), mesh, *control, *stream, nullptr) {}
     static RunConfig without_layout(RunConfig config) {
       config.parallel = {};
       config.parallel.dp_shard = 1;
@@ -106,7 +106,7 @@ class PipelineTest : public TrainerTest, public testing::WithParamInterface<Layo
     }
     std::unique_ptr<Stream> stream = cpu_device().make_stream();
     RunConfig config;
-    std::unique_ptr<Communicator> hosts;
+    std::unique_ptr<Communicator> control;
     Mesh mesh;
     Trainer trainer;
   };

@@ -22,7 +22,7 @@ class Replicas : public TrainerTest {
     std::int64_t done = 0;
     nlohmann::json status;
     std::string err;               ///< of this rank
-    std::int64_t comparisons = 0;  ///< each is two all-gathers of the hosts; there are no others in a step
+    std::int64_t comparisons = 0;  ///< each is two all-gathers over `control`; a step has no others there
   };
 
   void SetUp() override {
@@ -36,7 +36,7 @@ class Replicas : public TrainerTest {
   /// first step.
   Ended run(int replicas, const char* corrupted = nullptr) {
     CommTrace trace;
-    const auto hosts = make_traced(make_mpi_communicator(*stream_, "control"), &trace);
+    const auto control = make_traced(make_mpi_communicator(*stream_, "control"), &trace);
     std::unique_ptr<Communicator> world = make_mpi_communicator(*stream_, "world");
     if (unlike_sums_) world = std::make_unique<test::UnlikeSums>(std::move(world), world_->rank());
     Mesh mesh(std::move(world), {.pp = static_cast<int>(config_.parallel.pp),
@@ -44,7 +44,7 @@ class Replicas : public TrainerTest {
                                  .dp_shard = 0,
                                  .tp = static_cast<int>(config_.parallel.tp)});
     config_.run_dir = folder_ / fmt::format("run-{}", runs_++);
-    LoopRun loop(config_, mesh, *hosts, *stream_, fmt::format("node-{}", world_->rank()));
+    LoopRun loop(config_, mesh, *control, *stream_, fmt::format("node-{}", world_->rank()));
     ShardedModel& model = loop.trainer.model();
     if (corrupted != nullptr && world_->rank() == world_->size() - 1) change_a_weight(model, corrupted);
     model.weights_changed();

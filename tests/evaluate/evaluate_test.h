@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/evaluate/model_scorer.h"
 #include "src/evaluate/model_source.h"
@@ -25,9 +25,10 @@ class LoadedModel {
   };
 
   LoadedModel(const std::string& path, const Options& options)
-      : hosts_(options.alone ? make_self_communicator(*stream_, "hosts") : make_mpi_communicator(*stream_, "hosts")),
-        mesh_(hosts_->on_stream(*stream_, "world"), {.dp_shard = hosts_->size() / options.tp, .tp = options.tp}),
-        source_(find_model(path, *hosts_)),
+      : control_(options.alone ? make_self_communicator(*stream_, "control")
+                               : make_mpi_communicator(*stream_, "control")),
+        mesh_(control_->on_stream(*stream_, "world"), {.dp_shard = control_->size() / options.tp, .tp = options.tp}),
+        source_(find_model(path, *control_)),
         model_({.model = source_.model,
                 .precision = options.precision,
                 .float8 = {.recipe = options.recipe},
@@ -35,8 +36,8 @@ class LoadedModel {
                 .seq_len = options.row_tokens,
                 .tp = {mesh_.tp().rank(), options.tp}},
                mesh_, *stream_),
-        scorer_(model_, source_.window, mesh_, *hosts_) {
-    load_weights(source_, model_, *stream_, *hosts_);
+        scorer_(model_, source_.window, mesh_, *control_) {
+    load_weights(source_, model_, *stream_, *control_);
   }
 
   Scorer& scorer() { return scorer_; }
@@ -44,7 +45,7 @@ class LoadedModel {
 
  private:
   std::unique_ptr<Stream> stream_ = cpu_device().make_stream();
-  std::unique_ptr<Communicator> hosts_;
+  std::unique_ptr<Communicator> control_;
   Mesh mesh_;
   ModelSource source_;
   ForwardModel model_;

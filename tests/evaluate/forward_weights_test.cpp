@@ -42,8 +42,8 @@ LlamaSettings settings_in(Precision precision, const std::string& recipe = "tens
 class ForwardWeightsTest : public testing::Test {
  protected:
   std::unique_ptr<Stream> stream_ = cpu_device().make_stream();
-  std::unique_ptr<Communicator> hosts_ = make_mpi_communicator(*stream_, "hosts");
-  Mesh mesh_{hosts_->on_stream(*stream_, "world"), {.dp_shard = hosts_->size()}};
+  std::unique_ptr<Communicator> control_ = make_mpi_communicator(*stream_, "control");
+  Mesh mesh_{control_->on_stream(*stream_, "world"), {.dp_shard = control_->size()}};
   MemoryLedger& ledger_ = cpu_device().ledger();
 
   MemoryPlan plan_on_cpu(const LlamaSettings& settings) {
@@ -115,14 +115,14 @@ TEST_F(ForwardWeightsTest, TakeTheMastersOfOneUnitAtATime) {
     const std::int64_t held = ledger_.total().now - before, peak = ledger_.total().peak - before;
     EXPECT_LE(peak, held + largest);
     EXPECT_LT(4 * largest, all);
-    if (hosts_->size() > 1) continue;
+    if (control_->size() > 1) continue;
     EXPECT_LT(peak, all);  // which all masters at once would have been alone
   }
 }
 
 /// Nothing is cast, so that nothing is let go.
 TEST_F(ForwardWeightsTest, OfFp32WithoutAnExchangeAreTheMasters) {
-  if (hosts_->size() > 1) GTEST_SKIP() << "for 1 rank";
+  if (control_->size() > 1) GTEST_SKIP() << "for 1 rank";
   ForwardModel model(settings_in(Precision::fp32), mesh_, *stream_);
   const std::int64_t before = ledger_.total().now;
   std::int64_t all = 0;
@@ -148,7 +148,7 @@ TEST_F(ForwardWeightsTest, AndAGeneratorTakeWhatIsPlanned) {
 }
 
 TEST_F(ForwardWeightsTest, TakeTheMostWhileTheyAreLoadedAsPlanned) {
-  if (hosts_->size() > 1) GTEST_SKIP() << "for 1 rank";
+  if (control_->size() > 1) GTEST_SKIP() << "for 1 rank";
   for (const Precision precision : {Precision::bf16, Precision::float8}) {
     const LlamaSettings settings = settings_in(precision);
     const MemoryPlan plan = plan_on_cpu(settings);
@@ -195,8 +195,8 @@ TEST_F(ForwardWeightsTest, ThatDoNotFitAreRefusedBeforeAnythingIsRead) {
   const std::int64_t enough = std::int64_t{1} << 40;
   SmallDevice small(mesh_.world().rank() == 0 ? 1 << 20 : enough), large(enough);
   LlamaSettings settings = settings_in(Precision::bf16);
-  EXPECT_NO_THROW(expect_room(settings, mesh_, large, *hosts_));
-  const auto refused = [&] { return test::error_of([&] { expect_room(settings, mesh_, small, *hosts_); }); };
+  EXPECT_NO_THROW(expect_room(settings, mesh_, large, *control_));
+  const auto refused = [&] { return test::error_of([&] { expect_room(settings, mesh_, small, *control_); }); };
   const std::string text = refused();
   EXPECT_HAS(text, "[evaluate] memory: rank 0 on ");
   EXPECT_HAS(text, "MiB on workless");

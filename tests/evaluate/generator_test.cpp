@@ -37,9 +37,10 @@ class GeneratingModel {
   };
 
   GeneratingModel(const std::string& name, std::int64_t rows, const Options& options)
-      : hosts_(options.tp == 1 ? make_self_communicator(*stream_, "hosts") : make_mpi_communicator(*stream_, "hosts")),
-        mesh_(hosts_->on_stream(*stream_, "world"), {.tp = options.tp}),
-        source_(find_model(test::golden_folder + "/" + name, *hosts_)),
+      : control_(options.tp == 1 ? make_self_communicator(*stream_, "control")
+                                 : make_mpi_communicator(*stream_, "control")),
+        mesh_(control_->on_stream(*stream_, "world"), {.tp = options.tp}),
+        source_(find_model(test::golden_folder + "/" + name, *control_)),
         model_({.model = source_.model,
                 .precision = options.precision,
                 .float8 = {.recipe = options.recipe},
@@ -48,14 +49,14 @@ class GeneratingModel {
                 .tp = {mesh_.tp().rank(), options.tp},
                 .cache_rows = rows},
                mesh_, *stream_) {
-    load_weights(source_, model_, *stream_, *hosts_);
+    load_weights(source_, model_, *stream_, *control_);
   }
 
   Generator generator() { return {model_, mesh_, *stream_}; }
 
  private:
   std::unique_ptr<Stream> stream_ = cpu_device().make_stream();
-  std::unique_ptr<Communicator> hosts_;
+  std::unique_ptr<Communicator> control_;
   Mesh mesh_;
   ModelSource source_;
   ForwardModel model_;

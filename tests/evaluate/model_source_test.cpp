@@ -23,11 +23,11 @@ using test::LoadedModel;
 /// A run of two checkpoints with the weights of the golden model "tied", in a folder that all ranks share.
 class ModelSourceTest : public testing::Test {
  protected:
-  ModelSourceTest() : hosts_(make_mpi_communicator(*stream_, "hosts")) {
+  ModelSourceTest() : control_(make_mpi_communicator(*stream_, "control")) {
     std::int32_t id = getpid();
-    hosts_->broadcast(&id, 1, DType::i32, 0);
+    control_->broadcast(&id, 1, DType::i32, 0);
     folder_ = fs::temp_directory_path() / fmt::format("octet-evaluate-{}", id);
-    if (hosts_->rank() == 0) {
+    if (control_->rank() == 0) {
       const checkpoint::HuggingFaceModel from(tied_);
       fs::create_directories(folder_ / "checkpoints");
       RunConfig config;
@@ -41,12 +41,12 @@ class ModelSourceTest : public testing::Test {
                                         {.step = step, .config = stored_yaml(config), .layout = {}, .program = {}}, 1);
       }
     }
-    hosts_->barrier();
+    control_->barrier();
   }
   void TearDown() override {
-    hosts_->barrier();
+    control_->barrier();
     std::error_code ignored;
-    if (hosts_->rank() == 0) fs::remove_all(folder_, ignored);
+    if (control_->rank() == 0) fs::remove_all(folder_, ignored);
   }
 
   std::string checkpoint_of(std::int64_t step) const {
@@ -54,13 +54,13 @@ class ModelSourceTest : public testing::Test {
   }
   /// The message of the usage error of find_model, on every rank.
   std::string refused(const std::string& path) {
-    return test::error_of([&] { find_model(path, *hosts_); });
+    return test::error_of([&] { find_model(path, *control_); });
   }
 
   const std::string tied_ = test::golden_folder + "/tied";
   const std::vector<ScoreRequest> requests_{{{1, 5, 9}, {3, 4}}, {{7}, {7, 7, 7}}};
   std::unique_ptr<Stream> stream_ = cpu_device().make_stream();
-  std::unique_ptr<Communicator> hosts_;
+  std::unique_ptr<Communicator> control_;
   fs::path folder_;
 };
 
@@ -77,7 +77,7 @@ TEST_F(ModelSourceTest, AFolderACheckpointAndARunAreOneModel) {
       EXPECT_EQ(scores[i].log_likelihood, expected[i].log_likelihood) << i;
     }
   }
-  const ModelSource folder = find_model(tied_, *hosts_);
+  const ModelSource folder = find_model(tied_, *control_);
   EXPECT_TRUE(folder.hugging_face);
   EXPECT_EQ(folder.bos, 1);  // config.json
   EXPECT_EQ(folder.eos, 2);
@@ -85,16 +85,16 @@ TEST_F(ModelSourceTest, AFolderACheckpointAndARunAreOneModel) {
 }
 
 TEST_F(ModelSourceTest, ADamagedCheckpointOfARunIsPassedOver) {
-  if (hosts_->rank() == 0) fs::resize_file(checkpoint_of(7) + "/writer-00000.h5", 1000);
-  hosts_->barrier();
-  EXPECT_EQ(find_model(folder_, *hosts_).directory, checkpoint_of(3));
+  if (control_->rank() == 0) fs::resize_file(checkpoint_of(7) + "/writer-00000.h5", 1000);
+  control_->barrier();
+  EXPECT_EQ(find_model(folder_, *control_).directory, checkpoint_of(3));
   EXPECT_NE(refused(checkpoint_of(7)).find("is damaged and was not used"), std::string::npos);
 }
 
 TEST_F(ModelSourceTest, WhatIsNoModelIsRefused) {
   EXPECT_NE(refused(folder_.string() + "/nothing").find("is no folder"), std::string::npos);
-  if (hosts_->rank() == 0) fs::create_directories(folder_ / "empty");
-  hosts_->barrier();
+  if (control_->rank() == 0) fs::create_directories(folder_ / "empty");
+  control_->barrier();
   EXPECT_NE(refused(folder_ / "empty").find("is no model; expected a checkpoint, a run that has one"),
             std::string::npos);
 }
@@ -103,19 +103,19 @@ TEST_F(ModelSourceTest, WhatIsNoModelIsRefused) {
 TEST_F(ModelSourceTest, AFileThatCannotBeLookedAtIsNotOneThatIsMissing) {
   for (const std::string name : {"tokenizer.json", "generation_config.json"}) {
     const fs::path model = folder_ / ("with-" + name);
-    if (hosts_->rank() == 0) {
+    if (control_->rank() == 0) {
       fs::create_directories(model);
       fs::copy_file(tied_ + "/config.json", model / "config.json");
       fs::create_symlink(name, model / name);
     }
-    hosts_->barrier();
-    const std::string message = test::error_of([&] { find_model(model, *hosts_); }, ExitCode::internal);
+    control_->barrier();
+    const std::string message = test::error_of([&] { find_model(model, *control_); }, ExitCode::internal);
     EXPECT_NE(message.find(name + ": Too many levels of symbolic links"), std::string::npos) << message;
   }
 }
 
 TEST_F(ModelSourceTest, ATokenizerThatDoesNotFitIsRefused) {
-  ModelSource source = find_model(folder_, *hosts_);
+  ModelSource source = find_model(folder_, *control_);
   const auto message = [&](const std::string& given) -> std::string {
     return test::error_of([&] { tokenizer_of(source, given); });
   };

@@ -16,7 +16,7 @@ using test::LoadedModel;
 /// What all ranks throw together.
 std::string common_error(const std::function<void()>& call, ExitCode code = ExitCode::usage) {
   const auto stream = cpu_device().make_stream();
-  const auto hosts = make_mpi_communicator(*stream, "test");
+  const auto control = make_mpi_communicator(*stream, "test");
   std::string message;
   try {
     call();
@@ -25,14 +25,14 @@ std::string common_error(const std::function<void()>& call, ExitCode code = Exit
     EXPECT_TRUE(error.agreed());
     message = error.what();
   }
-  for (const std::string& other : gather_bytes(message, *hosts)) EXPECT_EQ(other, message);
+  for (const std::string& other : gather_bytes(message, *control)) EXPECT_EQ(other, message);
   return message;
 }
 
 bool is_last_rank() {
   const auto stream = cpu_device().make_stream();
-  const auto hosts = make_mpi_communicator(*stream, "test");
-  return hosts->rank() + 1 == hosts->size();
+  const auto control = make_mpi_communicator(*stream, "test");
+  return control->rank() + 1 == control->size();
 }
 
 TEST(SameTexts, OtherTokensAndOtherNumbersOfTextsAreRefusedByAll) {

@@ -44,7 +44,7 @@ class SmallRun {
 
   explicit SmallRun(const RunConfig& config)
       : batches_(config.train.global_batch, config.train.seq_len),
-        trainer_(config, batches_, mesh_, *hosts_, *stream_, nullptr) {}
+        trainer_(config, batches_, mesh_, *control_, *stream_, nullptr) {}
 
   /// Trains `steps` steps, each read when the next was launched, with a validation behind step `validated`. Returns
   /// loss and norm of each step and the validation's loss, in their order. `launched`: called behind each launch.
@@ -69,7 +69,7 @@ class SmallRun {
   std::unique_ptr<Stream> stream_ = cuda_device(0).make_stream();
   std::unique_ptr<Stream> control_stream_ = cpu_device().make_stream();
   Mesh mesh_{make_self_communicator(*stream_, "world"), {}};
-  std::unique_ptr<Communicator> hosts_ = make_self_communicator(*control_stream_, "control");
+  std::unique_ptr<Communicator> control_ = make_self_communicator(*control_stream_, "control");
   DryBatches batches_;
   Trainer trainer_;
 };

@@ -25,11 +25,11 @@ class NcclRules : public testing::Test {
   }
 
   std::unique_ptr<Stream> stream_ = cpu_device().make_stream(), gpu_stream_;
-  std::unique_ptr<Communicator> hosts_ = make_mpi_communicator(*stream_, "hosts");
+  std::unique_ptr<Communicator> control_ = make_mpi_communicator(*stream_, "control");
 };
 
 TEST_F(NcclRules, ALowerLimitNeedsAnUpperOne) {
-  if (hosts_->size() == 1) GTEST_SKIP() << "a group of one needs no NCCL";
+  if (control_->size() == 1) GTEST_SKIP() << "a group of one needs no NCCL";
   ncclUniqueId id{};
   ASSERT_EQ(nccl_api().get_unique_id(&id), ncclSuccess);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -37,12 +37,13 @@ TEST_F(NcclRules, ALowerLimitNeedsAnUpperOne) {
   config.commName = "refused";
   config.minCTAs = 8;
   ncclComm_t comm = nullptr;
-  EXPECT_EQ(nccl_api().comm_init_rank_config(&comm, hosts_->size(), id, hosts_->rank(), &config), ncclInvalidArgument);
+  EXPECT_EQ(nccl_api().comm_init_rank_config(&comm, control_->size(), id, control_->rank(), &config),
+            ncclInvalidArgument);
   EXPECT_EQ(comm, nullptr);
   EXPECT_HAS(nccl_api().get_last_error(nullptr), "Invalid config min/max channels attribute value 8/-2147483648");
   const auto made =
-      make_nccl_communicator(hosts_->split(0, hosts_->rank(), "tp"), *gpu_stream_, {.tp = {.min_ctas = 8}});
-  EXPECT_EQ(made->size(), hosts_->size()) << "Octet gives both";
+      make_nccl_communicator(control_->split(0, control_->rank(), "tp"), *gpu_stream_, {.tp = {.min_ctas = 8}});
+  EXPECT_EQ(made->size(), control_->size()) << "Octet gives both";
 }
 
 class EmulatedNcclRefuses : public NcclRules {

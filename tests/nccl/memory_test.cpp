@@ -22,10 +22,10 @@ class NcclMemoryOnTheGpu : public testing::Test {
   /// MiB of a rank since it was last asked, of all that share the GPU.
   double more() {
     gpu_stream_->synchronize();
-    hosts_->barrier();
+    control_->barrier();
     const std::int64_t now = cuda_device(0).used_bytes();
-    hosts_->barrier();
-    return static_cast<double>(now - std::exchange(used_, now)) / 0x1p20 / hosts_->size();
+    control_->barrier();
+    return static_cast<double>(now - std::exchange(used_, now)) / 0x1p20 / control_->size();
   }
   void use(Communicator& group) {
     constexpr std::int64_t n = 16 << 20;
@@ -40,18 +40,18 @@ class NcclMemoryOnTheGpu : public testing::Test {
   }
 
   std::unique_ptr<Stream> stream_ = cpu_device().make_stream(), gpu_stream_;
-  std::unique_ptr<Communicator> hosts_ = make_mpi_communicator(*stream_, "hosts");
+  std::unique_ptr<Communicator> control_ = make_mpi_communicator(*stream_, "control");
   std::int64_t used_ = 0;
 };
 
 /// Ranks that share a GPU are nodes of their own to NCCL, and speak through sockets.
 TEST_F(NcclMemoryOnTheGpu, IsNoMoreThanPlanned) {
   if (const std::string why = why_no_cuda(); !why.empty()) GTEST_SKIP() << why;
-  if (hosts_->size() == 1) GTEST_SKIP() << "a group of one needs no NCCL";
+  if (control_->size() == 1) GTEST_SKIP() << "a group of one needs no NCCL";
   share_one_gpu();
   gpu_stream_ = cuda_device(0).make_stream();
   const auto make = [&](const char* name) {
-    return make_nccl_communicator(hosts_->split(0, hosts_->rank(), name), *gpu_stream_, {});
+    return make_nccl_communicator(control_->split(0, control_->rank(), name), *gpu_stream_, {});
   };
   const auto first = make("first");  // loads NCCL's kernels, and fills the device's pool
   use(*first);
@@ -61,15 +61,15 @@ TEST_F(NcclMemoryOnTheGpu, IsNoMoreThanPlanned) {
   use(*second);
   const double connected = made + more();
   const auto planned = [&](const NcclTraffic& traffic) {
-    return static_cast<double>(nccl_bytes(hosts_->size(), hosts_->size(), {}, traffic, nccl_variables())) / 0x1p20;
+    return static_cast<double>(nccl_bytes(control_->size(), control_->size(), {}, traffic, nccl_variables())) / 0x1p20;
   };
   const double planned_made = planned({});
   const double planned_all = planned({.gathers = true, .reduces = true, .agrees = true, .exchanges = true});
-  if (hosts_->rank() == 0) {
+  if (control_->rank() == 0) {
     std::printf(
         "NCCL's memory, %d ranks on one GPU, MiB a rank: %.1f when made (planned %.1f), %.1f when used "
         "(planned %.1f)\n",
-        hosts_->size(), made, planned_made, connected, planned_all);
+        control_->size(), made, planned_made, connected, planned_all);
   }
   EXPECT_LE(made, planned_made);
   EXPECT_LE(connected, planned_all);

@@ -29,7 +29,7 @@ class StandInRefuses : public testing::Test {
 
   /// As NCCL leaves it: its making is in progress.
   ncclComm_t make() {
-    const std::vector<ncclUniqueId> ids = common_ids(nccl_, *hosts_);
+    const std::vector<ncclUniqueId> ids = common_ids(nccl_, *control_);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     config.commName = "world";
@@ -73,15 +73,15 @@ class StandInRefuses : public testing::Test {
 
   const NcclApi& nccl_ = stand_in_api();
   std::unique_ptr<Stream> stream_ = cpu_device().make_stream();
-  std::unique_ptr<Communicator> hosts_ = announced(make_mpi_communicator(*stream_, "hosts"));
-  const int rank_ = hosts_->rank(), size_ = hosts_->size();
+  std::unique_ptr<Communicator> control_ = announced(make_mpi_communicator(*stream_, "control"));
+  const int rank_ = control_->rank(), size_ = control_->size();
   std::vector<ncclComm_t> made_;
   std::vector<char*> allocated_;
 };
 
 TEST_F(StandInRefuses, SettingsThatNcclRefuses) {
   constexpr int unset = NCCL_CONFIG_UNDEF_INT;
-  const std::vector<ncclUniqueId> ids = common_ids(nccl_, *hosts_);
+  const std::vector<ncclUniqueId> ids = common_ids(nccl_, *control_);
   for (const auto& [least, most] : {std::pair{8, unset}, {9, 8}, {0, 8}, {unset, 0}, {-1, -1}}) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;

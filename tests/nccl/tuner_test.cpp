@@ -56,8 +56,8 @@ TEST(TunerInNccl, IsLoadedAndItsFileDecides) {
   if (std::getenv("NCCL_TUNER_PLUGIN") == nullptr)
     GTEST_SKIP() << "NCCL_TUNER_PLUGIN is not set; jobs/gpu/ranks.sh does";
   const auto cpu_stream = cpu_device().make_stream();
-  const auto hosts = make_mpi_communicator(*cpu_stream, "hosts");
-  if (hosts->size() != 2) GTEST_SKIP() << "for two ranks";
+  const auto control = make_mpi_communicator(*cpu_stream, "control");
+  if (control->size() != 2) GTEST_SKIP() << "for two ranks";
   share_one_gpu();  // two nodes of one rank
   const auto stream = cuda_device(0).make_stream();
   int version = 0;
@@ -72,13 +72,13 @@ TEST(TunerInNccl, IsLoadedAndItsFileDecides) {
   setenv("NCCL_DEBUG_FILE", (folder / "nccl.log").c_str(), 1);
 
   ncclUniqueId id{};
-  if (hosts->rank() == 0) {
+  if (control->rank() == 0) {
     ASSERT_EQ(nccl_api().get_unique_id(&id), ncclSuccess);
   }
-  hosts->broadcast(&id, sizeof id, DType::u8, 0);
+  control->broadcast(&id, sizeof id, DType::u8, 0);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   ncclComm_t comm = nullptr;
-  ASSERT_EQ(nccl_api().comm_init_rank_config(&comm, 2, id, hosts->rank(), &config), ncclSuccess);
+  ASSERT_EQ(nccl_api().comm_init_rank_config(&comm, 2, id, control->rank(), &config), ncclSuccess);
   {
     const Buffer data(cuda_device(0), other_bytes, Purpose::workspace);
     const auto native = static_cast<cudaStream_t>(stream->native());

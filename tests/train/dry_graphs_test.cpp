@@ -84,9 +84,9 @@ Recorded steps_on_gpu(RunConfig config, AutoBool wanted, const Length& length = 
   const auto gpu = make_dry_device(DeviceType::cuda, DeviceType::cpu, &given);
   const auto stream = gpu->make_stream();
   Mesh mesh(make_self_communicator(*stream, "world"), {});
-  const auto hosts = make_self_communicator(*stream, "control");
+  const auto control = make_self_communicator(*stream, "control");
   const BatchesOfDocuments batches(config, length);
-  Trainer trainer(config, batches, mesh, *hosts, *stream, nullptr);
+  Trainer trainer(config, batches, mesh, *control, *stream, nullptr);
   for (std::int64_t step = 1; step <= steps; ++step) {
     if (step == 4) trainer.validate();
     trainer.launch(step);
@@ -154,9 +154,9 @@ TEST(GraphsOnADryGpu, LeaveNoUpdateBesideThem) {
     const auto gpu = make_dry_device(DeviceType::cuda, DeviceType::cpu, nullptr);
     const auto stream = gpu->make_stream();
     Mesh mesh(make_self_communicator(*stream, "world"), {});
-    const auto hosts = make_self_communicator(*stream, "control");
+    const auto control = make_self_communicator(*stream, "control");
     const BatchesOfDocuments batches(config, whole_rows);
-    Trainer trainer(config, batches, mesh, *hosts, *stream, nullptr);
+    Trainer trainer(config, batches, mesh, *control, *stream, nullptr);
     trainer.launch(1);
     EXPECT_EQ(trainer.model().update_under_way(), expected);
     EXPECT_EQ(trainer.graphs().on(), !expected && graphs == automatic);
@@ -172,9 +172,9 @@ TEST(GraphsOnADryGpu, ThatAreGivenUpLetUpdatesGoBeside) {
   const auto gpu = make_dry_device(DeviceType::cuda, DeviceType::cpu, nullptr);
   const auto stream = gpu->make_stream();
   Mesh mesh(make_self_communicator(*stream, "world"), {});
-  const auto hosts = make_self_communicator(*stream, "control");
+  const auto control = make_self_communicator(*stream, "control");
   const BatchesOfDocuments batches(config, other_each_step);
-  Trainer trainer(config, batches, mesh, *hosts, *stream, nullptr);
+  Trainer trainer(config, batches, mesh, *control, *stream, nullptr);
   EXPECT_TRUE(trainer.graphs().on());
   int with_graphs = 0;
   for (std::int64_t step = 1; step <= 40; ++step) {

@@ -89,10 +89,10 @@ TEST(UpdateOverlapLog, HasItOfARun) {
   config.optimizer.beside_forward = AutoBool::yes;
   const auto stream = cpu_device().make_stream();
   Mesh mesh(make_self_communicator(*stream, "world"), {});
-  const auto hosts = make_self_communicator(*stream, "control");
+  const auto control = make_self_communicator(*stream, "control");
   const DryBatches batches(1, config.train.seq_len);
   const std::string log = said([&] {
-    Trainer trainer(config, batches, mesh, *hosts, *stream, nullptr);
+    Trainer trainer(config, batches, mesh, *control, *stream, nullptr);
     for (std::int64_t step = 1; step <= 3; ++step) {
       trainer.launch(step);
       trainer.collect();

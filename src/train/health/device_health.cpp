@@ -6,7 +6,7 @@
 
 #include "src/base/error.h"
 #include "src/base/log.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/operation.h"
 
 namespace octet {
@@ -68,12 +68,12 @@ void DeviceHealth::tell(bool warning, const std::string& text) const {
   log::write_of_rank(warning ? log::Level::warning : log::Level::info, fmt::format("GPU {}: {}", pci_bus_id_, text));
 }
 
-void report_unwatched(const DeviceHealth& health, Communicator& hosts, const std::string& node) {
+void report_unwatched(const DeviceHealth& health, Communicator& control, const std::string& node) {
   if (!health.asked()) return;
   const std::string mine = health.why_not().empty() ? "" : fmt::format("on {}: {}", node, health.why_not());
-  const std::vector<std::string> reasons = gather_bytes(mine, hosts);
+  const std::vector<std::string> reasons = gather_bytes(mine, control);
   const auto unwatched = std::ranges::count_if(reasons, [](const std::string& r) { return !r.empty(); });
-  if (unwatched == 0 || hosts.rank() != 0) return;
+  if (unwatched == 0 || control.rank() != 0) return;
   const auto first = std::ranges::find_if(reasons, [](const std::string& r) { return !r.empty(); });
   log::warning("clocks, ECC and Xid of {} of {} GPU(s) are not watched; rank {} {}", unwatched, reasons.size(),
                first - reasons.begin(), *first);

@@ -54,8 +54,8 @@ class DeviceHealth {
   std::thread thread_;
 };
 
-/// Tells the log, on rank 0, whose GPUs are not watched and why. Collective over the hosts, on which `health`
+/// Tells the log, on rank 0, whose GPUs are not watched and why. Collective over `control`, on which `health`
 /// has the same asked().
-void report_unwatched(const DeviceHealth& health, Communicator& hosts, const std::string& node);
+void report_unwatched(const DeviceHealth& health, Communicator& control, const std::string& node);
 
 }  // namespace octet

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "src/base/error.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/operation.h"
 
 namespace octet {
@@ -25,20 +25,20 @@ struct FreeState {
 };
 
 /// Of every rank; each has as many.
-std::vector<std::vector<std::uint64_t>> gather_values(const std::vector<std::uint64_t>& mine, Communicator& hosts) {
+std::vector<std::vector<std::uint64_t>> gather_values(const std::vector<std::uint64_t>& mine, Communicator& control) {
   std::string bytes(mine.size() * sizeof(std::uint64_t), '\0');
   std::memcpy(bytes.data(), mine.data(), bytes.size());
   std::vector<std::vector<std::uint64_t>> all;
-  for (const std::string& theirs : gather_bytes(bytes, hosts)) {
+  for (const std::string& theirs : gather_bytes(bytes, control)) {
     all.emplace_back(theirs.size() / sizeof(std::uint64_t));
     std::memcpy(all.back().data(), theirs.data(), theirs.size());
   }
   return all;
 }
 
-std::vector<ReplicaReport> gather_reports(const ShardHashes& mine, const std::string& node, Communicator& hosts) {
-  const std::vector<ShardHashes> all = gather_values(mine, hosts);
-  const std::vector<std::string> nodes = gather_bytes(node, hosts);
+std::vector<ReplicaReport> gather_reports(const ShardHashes& mine, const std::string& node, Communicator& control) {
+  const std::vector<ShardHashes> all = gather_values(mine, control);
+  const std::vector<std::string> nodes = gather_bytes(node, control);
   std::vector<ReplicaReport> reports;
   for (std::size_t r = 0; r < nodes.size(); ++r) reports.push_back({nodes[r], all[r]});
   return reports;
@@ -159,12 +159,12 @@ std::optional<std::string> describe_difference(const MeshShape& shape, const Par
 
 std::optional<std::string> find_replica_difference(const ParameterList& model, const ParameterList& held,
                                                    const ShardedBuffer& master, const MeshShape& shape,
-                                                   Communicator& hosts, Stream& stream, const std::string& node) {
+                                                   Communicator& control, Stream& stream, const std::string& node) {
   if (shape.dp_replicate == 1 && shape.tp == 1 && (shape.pp == 1 || !is_tied(model))) return std::nullopt;
   const ShardHashes mine = hash_shards(held, master, stream.device(), stream);
-  const auto sharings = sharings_of(shape, model, hosts.size());
-  const auto digests =
-      gather_values({digest_of(mine, sharings[0]), digest_of(mine, sharings[1]), digest_of(mine, sharings[2])}, hosts);
+  const auto sharings = sharings_of(shape, model, control.size());
+  const auto digests = gather_values(
+      {digest_of(mine, sharings[0]), digest_of(mine, sharings[1]), digest_of(mine, sharings[2])}, control);
   // Judged by every rank on the same numbers, so that all go on or all stop.
   const auto equal = [&](std::size_t s) {
     const auto digest = [&](int rank) { return digests[static_cast<std::size_t>(rank)][s]; };
@@ -173,7 +173,7 @@ std::optional<std::string> find_replica_difference(const ParameterList& model, c
     });
   };
   if (equal(0) && equal(1) && equal(2)) return std::nullopt;
-  return describe_difference(shape, model, gather_reports(mine, node, hosts));
+  return describe_difference(shape, model, gather_reports(mine, node, control));
 }
 
 }  // namespace octet

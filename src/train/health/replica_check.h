@@ -32,9 +32,9 @@ std::optional<std::string> describe_difference(const MeshShape& shape, const Par
 /// Compares the master weights that several ranks hold, copied to the host in pieces: 24 bytes of each rank are
 /// exchanged, everything else only when they differ. None when they are equal, else describe_difference(), the same
 /// text on every rank. `model` is the whole model's list, `held` this rank's, and `node` its node. Collective over
-/// `hosts`, the hosts of all ranks (src/comm/host_exchange.h).
+/// `control` (src/comm/control_exchange.h).
 std::optional<std::string> find_replica_difference(const ParameterList& model, const ParameterList& held,
                                                    const ShardedBuffer& master, const MeshShape& shape,
-                                                   Communicator& hosts, Stream& stream, const std::string& node);
+                                                   Communicator& control, Stream& stream, const std::string& node);
 
 }  // namespace octet

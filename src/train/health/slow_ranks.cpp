@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "src/base/log.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/reductions.h"
 
 namespace octet {
@@ -96,9 +96,9 @@ std::string describe_slow_ranks(const std::vector<SlowRank>& slow, const std::ve
   return text + fmt::format(", and {} rank(s) on {} more node(s)", others, nodes.size() - most_nodes);
 }
 
-SlowRankWatch::SlowRankWatch(std::int64_t every, double factor, WaitMeter* meter, Communicator& hosts, std::string node,
-                             std::string place)
-    : every_(meter == nullptr || hosts.size() == 1 ? 0 : every), factor_(factor), meter_(meter), hosts_(hosts) {
+SlowRankWatch::SlowRankWatch(std::int64_t every, double factor, WaitMeter* meter, Communicator& control,
+                             std::string node, std::string place)
+    : every_(meter == nullptr || control.size() == 1 ? 0 : every), factor_(factor), meter_(meter), control_(control) {
   mine_.node = std::move(node);
   mine_.place = std::move(place);
 }
@@ -114,7 +114,7 @@ void SlowRankWatch::step(std::int64_t step) {
 }
 
 void SlowRankWatch::compare(std::int64_t step) {
-  const std::vector<std::string> all = gather_bytes(packed(mine_), reductions::pace(hosts_));
+  const std::vector<std::string> all = gather_bytes(packed(mine_), reductions::pace(control_));
   std::vector<RankPace> ranks;
   ranks.reserve(all.size());
   for (const std::string& bytes : all) ranks.push_back(unpacked(bytes));
@@ -124,7 +124,7 @@ void SlowRankWatch::compare(std::int64_t step) {
   for (const SlowRank& s : found) now.push_back(s.rank);
   if (now == slow_) return;
   const std::string steps = fmt::format("steps {} to {}", first_, step);
-  if (hosts_.rank() == 0) {
+  if (control_.rank() == 0) {
     found.empty() ? log::info("{}: no rank is slower than the others any more", steps)
                   : log::warning("{}: slower than the others: {} (docs/problems.md, \"It is slower than expected\")",
                                  steps, describe_slow_ranks(found, ranks, step - first_ + 1));

@@ -40,10 +40,10 @@ std::string describe_slow_ranks(const std::vector<SlowRank>& slow, const std::ve
 class SlowRankWatch {
  public:
   /// `every` 0: never. Both are train.slow_rank_every and train.slow_rank_factor. `meter` may be null: never.
-  SlowRankWatch(std::int64_t every, double factor, WaitMeter* meter, Communicator& hosts, std::string node,
+  SlowRankWatch(std::int64_t every, double factor, WaitMeter* meter, Communicator& control, std::string node,
                 std::string place = "");
 
-  /// To be called after each step, in order. Collective over the hosts where steps are compared.
+  /// To be called after each step, in order. Collective over `control` where steps are compared.
   void step(std::int64_t step);
 
  private:
@@ -52,7 +52,7 @@ class SlowRankWatch {
   std::int64_t every_;
   double factor_;
   WaitMeter* meter_;
-  Communicator& hosts_;
+  Communicator& control_;
   RankPace mine_;
   std::int64_t first_ = 0;  ///< of the steps that are compared next
   std::chrono::steady_clock::time_point since_;

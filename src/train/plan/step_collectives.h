@@ -15,7 +15,7 @@ struct StepCollective {
   std::int64_t times = 1;         ///< a step
 };
 
-/// All collectives of a training step between devices (those between hosts are a few bytes): the CommTrace of a step
+/// All collectives of a training step between devices (those of `control` are a few bytes): the CommTrace of a step
 /// after the first, run dry (dry_run.h), in the order of first use, and equal ones counted. Units of the same
 /// collectives, as blocks are, are one entry that bears the name of the first. Groups of one rank have none but with
 /// parallel.one_rank_exchange.

@@ -5,7 +5,7 @@
 #include "src/base/log.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/agreement.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/operation.h"
 #include "src/profile/timeline.h"
 #include "src/train/options/option_texts.h"
@@ -41,8 +41,8 @@ Checkpointing::Checkpointing(const RunConfig& config, const RunEnvironment& envi
     : config_(config),
       environment_(environment),
       log_(log),
-      rank0_(environment.hosts.rank() == 0),
-      interval_(interval_of(config.checkpoint, environment.hosts.size())),
+      rank0_(environment.control.rank() == 0),
+      interval_(interval_of(config.checkpoint, environment.control.size())),
       max_age_(max_age_of(config.checkpoint)),
       first_step_(from.step + 1),
       last_saved_(from.checkpoint.empty() ? -1 : from.step),
@@ -68,7 +68,7 @@ Checkpointing::Checkpointing(const RunConfig& config, const RunEnvironment& envi
                                .restored = from.checkpoint.empty() ? -1 : from.step,
                                .writers_per_node = *parse_writers(config.checkpoint.writers_per_node),
                                .owner = {.name = owner.name, .verify = [owner] { owner.verify(); }}},
-      environment.hosts, environment.stream);
+      environment.control, environment.stream);
   saver_->prepare(pieces_);
 }
 
@@ -106,7 +106,7 @@ void Checkpointing::failed(const Error& error) {
   const checkpoint::Age age = times_.failed(state_.step);
   const bool proof = config_.checkpoint.test_write && state_.step == first_step_;
   const std::string last = newest_.empty() ? "there is no checkpoint yet" : "the last one stays: " + newest_;
-  if (largest(proof || is_too_old(age, limit) ? 1 : 0, environment_.hosts) != 0) {
+  if (largest(proof || is_too_old(age, limit) ? 1 : 0, environment_.control) != 0) {
     throw Error(error.code(),
                 fmt::format("{}; {}; {}", error.what(), last,
                             proof ? "checkpoint.test_write asks for storage that works"
@@ -136,7 +136,7 @@ std::optional<Error> Checkpointing::begin(std::int64_t step, double loss, bool l
     const auto begin = std::chrono::steady_clock::now();
     last_saved_ = step;
     times_.begun(step);
-    together("checkpoints", fmt::format("step {} cannot be saved", step), environment_.hosts, [&] {
+    together("checkpoints", fmt::format("step {} cannot be saved", step), environment_.control, [&] {
       if (rank0_) log_.directory().owner.verify();  // first: what another run has replaced is no fault of the disk
       log_.sync();
     });

@@ -6,7 +6,7 @@
 
 #include "src/base/log.h"
 #include "src/base/seconds_since.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/operation.h"
 #include "src/comm/reductions.h"
 #include "src/train/health/replica_check.h"
@@ -40,9 +40,9 @@ class Loop {
         done_(parts.failure.done()),
         first_(done_ + 1),
         late_(reads_late(parts.config)),
-        steps_(parts.trainer, parts.environment.hosts, late_),
+        steps_(parts.trainer, parts.environment.control, late_),
         slow_ranks_(parts.config.train.slow_rank_every, parts.config.train.slow_rank_factor, parts.environment.waits,
-                    parts.environment.hosts, parts.environment.node, place_of(parts.environment)) {}
+                    parts.environment.control, parts.environment.node, place_of(parts.environment)) {}
 
   int run() {
     if (first_ > parts_.config.train.steps) {
@@ -72,7 +72,7 @@ class Loop {
   /// it time for a step, so that every start makes progress.
   std::optional<int> end_unbegun() {
     const auto own = static_cast<int>(parts_.stop.urgent_reason());
-    const auto stop = static_cast<StopReason>(largest(own, reductions::requests(parts_.environment.hosts)));
+    const auto stop = static_cast<StopReason>(largest(own, reductions::requests(parts_.environment.control)));
     if (stop == StopReason::none) return std::nullopt;
     parts_.checkpoints.finish_pending();
     return leave(stopped_by(stop));
@@ -131,7 +131,7 @@ class Loop {
       outcome.replica_difference =
           find_replica_difference(parts_.trainer.model().all_parameters(), parts_.trainer.model().parameters(),
                                   parts_.trainer.model().master(), parts_.environment.mesh.shape(),
-                                  parts_.environment.hosts, parts_.environment.stream, parts_.environment.node);
+                                  parts_.environment.control, parts_.environment.stream, parts_.environment.node);
     }
     if (!outcome.bad() && validates(result.step)) outcome.validation_loss = parts_.trainer.validate();
     result.spent += parts_.trainer.clock().take();
@@ -191,7 +191,7 @@ class Loop {
     if (ending.stop != StopReason::none && parts_.checkpoints.on() && !parts_.checkpoints.newest().empty()) {
       ending.exit_code = ExitCode::resumable;
     }
-    tell_shared_warnings(parts_.environment.hosts);
+    tell_shared_warnings(parts_.environment.control);
     write_down(ending);
     parts_.checkpoints.wait_for_view();
     return static_cast<int>(ending.exit_code);
@@ -199,7 +199,7 @@ class Loop {
 
   void write_down(const Ending& ending) {
     parts_.log.end(ending.state, ending.reason, static_cast<int>(ending.exit_code), done_);
-    parts_.failure.end(parts_.environment.hosts);
+    parts_.failure.end(parts_.environment.control);
   }
 
   /// A run that has come to its end, by whatever way, leaves no request for one to the next start.

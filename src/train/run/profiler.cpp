@@ -4,7 +4,7 @@
 
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/profile/chrome_trace.h"
 #include "src/train/run/profile_report.h"
 
@@ -14,7 +14,7 @@ namespace {
 std::vector<RankTime> gather_times(const Breakdown& seconds, const RunEnvironment& environment) {
   const std::string mine(reinterpret_cast<const char*>(&seconds), sizeof seconds);
   std::vector<RankTime> times;
-  for (const std::string& bytes : gather_bytes(mine + environment.node, environment.hosts)) {
+  for (const std::string& bytes : gather_bytes(mine + environment.node, environment.control)) {
     RankTime& time = times.emplace_back();
     std::memcpy(&time.seconds, bytes.data(), sizeof time.seconds);
     time.node = bytes.substr(sizeof time.seconds);
@@ -36,7 +36,7 @@ Profiler::Profiler(const RunConfig& config, const RunEnvironment& environment, c
   if (environment.traces.timeline == nullptr) {
     throw internal_error("train", "train.profile = {} without a timeline", config.train.profile);
   }
-  environment.traces.timeline->name_stream(environment.hosts.stream(), "control");
+  environment.traces.timeline->name_stream(environment.control.stream(), "control");
   if (done < steps_.last) return;
   finished_ = true;
   if (log::rank() == 0) {
@@ -49,7 +49,7 @@ void Profiler::begin_step(std::int64_t step) {
   Timeline& timeline = *environment_.traces.timeline;
   if (!begun_) {
     environment_.stream.synchronize();  // a step may be under way
-    environment_.hosts.barrier();       // so that the ranks' zeros are one moment, as well as may be
+    environment_.control.barrier();     // so that the ranks' zeros are one moment, as well as may be
     timeline.begin();
   }
   begun_ = true;

@@ -44,7 +44,7 @@ void write_trace_file(const Traces& traces, const OwnerMark& owner, const std::s
 /// Written as late as this, since a start that is refused is to leave no such file.
 void write_bindings(const RunEnvironment& environment) {
   const std::string path = environment.directory.bindings();
-  if (environment.hosts.rank() != 0 || environment.bindings.empty()) return;
+  if (environment.control.rank() != 0 || environment.bindings.empty()) return;
   replace_file_or_warn(path, environment.bindings);
 }
 
@@ -60,10 +60,10 @@ std::string config_text(const RunConfig& configured, const RunConfig& config, co
 void fill_run_directory(const RunConfig& configured, const RunConfig& config, const RunEnvironment& environment,
                         const Trainer& trainer, const StartingPoint& from) {
   const RunDirectory& directory = environment.directory;
-  write_run_directory(directory, config_text(configured, config, environment), config.model, environment.hosts);
+  write_run_directory(directory, config_text(configured, config, environment), config.model, environment.control);
   write_bindings(environment);
   const std::string& made_data = config.data.history.tokenizer;
-  if (environment.hosts.rank() != 0 || made_data.empty()) return;
+  if (environment.control.rank() != 0 || made_data.empty()) return;
   keep_tokenizer(directory, trainer.sampler(), read_tokenizer_identity(made_data, "data_history.tokenizer"),
                  {from.checkpoint, config.init.from});
 }
@@ -81,14 +81,14 @@ struct StartedRun {
 /// From its next step to the last.
 int train(const StartedRun& run, const RunEnvironment& environment, const StopSignal& signal) {
   const RunConfig& config = run.config;
-  Communicator& hosts = environment.hosts;
+  Communicator& control = environment.control;
   const RunDirectory& directory = environment.directory;
   RunLog log(config, environment, directory);
   FailureStatus& failure = *environment.failure;
   failure.done() = run.from.step;
   DeviceHealth health(config.train.health_seconds, environment.stream.device().pci_bus_id());
   const auto write_traces = [&] {
-    if (config.comm.trace) write_trace_file(environment.traces, directory.owner, directory.trace(hosts.rank()));
+    if (config.comm.trace) write_trace_file(environment.traces, directory.owner, directory.trace(control.rank()));
   };
   const auto after_report = [&] {
     log.tell_lost_metrics();
@@ -100,16 +100,16 @@ int train(const StartedRun& run, const RunEnvironment& environment, const StopSi
   const auto steps = [&] {
     log_run_banner(config, environment, run.plan, run.recompute_table, run.trainer);
     log.begin(run.from);
-    failure.begin(hosts);  // whatever fails from here on is told in the directory
+    failure.begin(control);  // whatever fails from here on is told in the directory
     // Before the log is cut, which needs room: it waits until surplus checkpoints are gone.
     checkpoints.emplace(config, environment, run.trainer, log, run.from);
     log.open();
     log.set_data(run.trainer.sampler(), run.identity.bytes_per_token);
     const StopRequest stop(signal, WallClock(*parse_wall_time(config.train.max_wall_time)),
-                           hosts.rank() == 0 ? directory.stop_file() : "");
-    report_unwatched(health, hosts, environment.node);
+                           control.rank() == 0 ? directory.stop_file() : "");
+    report_unwatched(health, control, environment.node);
     profiler.emplace(config, environment, log.directory(), run.from.step);
-    tell_shared_warnings(hosts);
+    tell_shared_warnings(control);
     const int code = train_steps({.config = config,
                                   .environment = environment,
                                   .trainer = run.trainer,
@@ -135,7 +135,7 @@ int run_training(const RunConfig& configured, const RunEnvironment& environment,
   const auto ranks_on_gpu = static_cast<int>(configured.nccl.ranks_per_gpu);
   const auto on_all_ranks = [&](const MemoryPlan& plan) {
     std::int32_t lacking = fits(plan, device, environment.ranks_on_node, ranks_on_gpu) ? 0 : 1;
-    reductions::counts(environment.hosts).all_reduce(&lacking, 1, DType::i32, ReduceOp::sum);
+    reductions::counts(environment.control).all_reduce(&lacking, 1, DType::i32, ReduceOp::sum);
     return lacking == 0;
   };
   RunConfig planned = configured;
@@ -147,7 +147,7 @@ int run_training(const RunConfig& configured, const RunEnvironment& environment,
   check_fits(plan, device, environment.ranks_on_node, ranks_on_gpu,
              ways_to_less_memory(config, shape, environment.ranks_on_node,
                                  device.type() == DeviceType::cpu ? "nodes" : "ranks"));
-  if (environment.hosts.rank() == 0 &&
+  if (environment.control.rank() == 0 &&
       config.float8.keep_transposed_weights != configured.float8.keep_transposed_weights &&
       config.float8.keep_transposed_weights == AutoBool::no) {
     log::info("8-bit weights: memory has no room for transposed copies, every micro-batch makes its own");
@@ -158,16 +158,16 @@ int run_training(const RunConfig& configured, const RunEnvironment& environment,
   std::optional<Trainer> trainer;
   // train() reports what fails in its steps by itself, while log, checkpoints and profiler still stand.
   return run_reporting_failure(environment.failure_context(), [&] {
-    std::unique_ptr<Sampler> sampler = open_data(config, environment.hosts);
+    std::unique_ptr<Sampler> sampler = open_data(config, environment.control);
     choose_library_plans(config, environment);  // while the device's memory is free
     const auto begin = std::chrono::steady_clock::now();
-    trainer.emplace(config, std::move(sampler), environment.mesh, environment.hosts, environment.stream,
+    trainer.emplace(config, std::move(sampler), environment.mesh, environment.control, environment.stream,
                     environment.traces.gemms);
     environment.stream.synchronize();  // the weights are made there
     log::info("buffers taken and weights made in {:.2f} s", seconds_since(begin));
-    const DataIdentity identity = identify_data(trainer->sampler(), environment.hosts);
+    const DataIdentity identity = identify_data(trainer->sampler(), environment.control);
     config.data.history.tokenizer = tokenizer_text(identity);
-    check_token_ranges(trainer->sampler(), environment.directory, environment.hosts);
+    check_token_ranges(trainer->sampler(), environment.directory, environment.control);
     const StartingPoint from = resume(config, environment, environment.directory, *trainer);
     fill_run_directory(configured, config, environment, *trainer, from);
     return train({.config = config,

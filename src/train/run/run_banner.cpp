@@ -28,7 +28,7 @@ void log_model(const ModelConfig& m) {
 void log_layout(const RunConfig& config, const RunEnvironment& environment) {
   const MeshShape& mesh = environment.mesh.shape();
   const FsdpOptions fsdp = fsdp_options(config, mesh.dp_shard);
-  log::info("mesh: {} rank(s) = {}; {}", environment.hosts.size(), layout_text(mesh), zero_text(fsdp, mesh.dp_shard));
+  log::info("mesh: {} rank(s) = {}; {}", environment.control.size(), layout_text(mesh), zero_text(fsdp, mesh.dp_shard));
   if (fsdp.keep_transposed) log::info("8-bit weights: transposed copies are kept until the optimizer step");
   if (mesh.dp_shard > 1) {
     log::info("gradients between shards: {}, summed in fp32; gathers and reductions {}", config.parallel.gradient_wire,
@@ -113,8 +113,8 @@ void log_run_banner(const RunConfig& config, const RunEnvironment& environment, 
   log_model(config.model);
   log_layout(config, environment);
   log_batch(config);
-  log_positions(config, environment.hosts.rank() == 0);
-  log_data(config, trainer.sampler(), environment.hosts.rank() == 0);
+  log_positions(config, environment.control.rank() == 0);
+  log_data(config, trainer.sampler(), environment.control.rank() == 0);
   log_precision(config, environment);
   log::info("recompute, a rank:\n{}", recompute);
   log_memory_plan(config, environment, plan);

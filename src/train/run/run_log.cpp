@@ -26,7 +26,7 @@ RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDi
       directory_(std::move(directory)),
       metrics_(directory_),
       status_(directory_, config.train.steps),
-      writes_(environment.hosts.rank() == 0),
+      writes_(environment.control.rank() == 0),
       float8_flops_(float8_flops(config, environment.stream)) {}
 
 void RunLog::begin(const StartingPoint& from) {

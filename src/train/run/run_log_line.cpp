@@ -25,7 +25,7 @@ StepMetrics RunLog::metrics_of(const StepResult& result, std::optional<double> v
   Device& device = environment_.stream.device();
   const Spent& spent = since_line_.spent;
   const double tokens_per_second = tokens_of(since_line_.steps) / spent[Activity::step];
-  const double per_rank = tokens_per_second / environment_.hosts.size();
+  const double per_rank = tokens_per_second / environment_.control.size();
   const double all_keys = static_cast<double>(config_.train.seq_len);
   const double keys = static_cast<double>(since_line_.pairs_of_tokens) / tokens_of(since_line_.steps);
   const double flops_per_token = config_.model.flops_per_token(keys), flops = per_rank * flops_per_token;

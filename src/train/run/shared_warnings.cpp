@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/log.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 
 namespace octet {
 namespace {
@@ -41,13 +41,13 @@ std::string whose(const std::vector<int>& ranks, int all) {
 
 }  // namespace
 
-void tell_shared_warnings(Communicator& hosts) {
-  if (largest(log::SharedWarnings::any() ? 1 : 0, hosts) == 0) return;
+void tell_shared_warnings(Communicator& control) {
+  if (largest(log::SharedWarnings::any() ? 1 : 0, control) == 0) return;
   const auto mine = nlohmann::json::to_cbor(log::SharedWarnings::take());
-  const std::vector<std::string> all = gather_bytes({mine.begin(), mine.end()}, hosts);
-  if (hosts.rank() != 0) return;
+  const std::vector<std::string> all = gather_bytes({mine.begin(), mine.end()}, control);
+  if (control.rank() != 0) return;
   for (const Warning& w : merged(all)) {
-    hosts.size() == 1 ? log::warning("{}", w.text) : log::warning("{}: {}", whose(w.ranks, hosts.size()), w.text);
+    control.size() == 1 ? log::warning("{}", w.text) : log::warning("{}: {}", whose(w.ranks, control.size()), w.text);
   }
 }
 

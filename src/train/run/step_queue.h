@@ -22,7 +22,7 @@ struct Requests {
 class StepQueue {
  public:
   /// `late`: results may come one step late.
-  StepQueue(Trainer& trainer, Communicator& hosts, bool late) : trainer_(trainer), hosts_(hosts), late_(late) {}
+  StepQueue(Trainer& trainer, Communicator& control, bool late) : trainer_(trainer), control_(control), late_(late) {}
 
   /// The same on every rank, but for seconds.
   struct Progress {
@@ -41,7 +41,7 @@ class StepQueue {
   Requests agree(std::span<StepResult> results, const Requests& own);
 
   Trainer& trainer_;
-  Communicator& hosts_;
+  Communicator& control_;
   bool late_;
 };
 

@@ -12,7 +12,7 @@
 #include "src/base/read_file.h"
 #include "src/base/replace_file.h"
 #include "src/base/seconds_since.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/operation.h"
 #include "src/train/plan/problem_list.h"
 
@@ -34,9 +34,9 @@ struct Stored {
 
 class Choosing {
  public:
-  Choosing(const RunConfig& config, const PlanRules& rules, const RunDirectory& directory, Communicator& hosts,
+  Choosing(const RunConfig& config, const PlanRules& rules, const RunDirectory& directory, Communicator& control,
            const PlanLibrary& library)
-      : config_(config), rules_(rules), directory_(directory), hosts_(hosts), library_(library) {}
+      : config_(config), rules_(rules), directory_(directory), control_(control), library_(library) {}
 
   void choose() {
     const OperationScope operation("choice of the algorithms of GEMMs and attention");
@@ -67,9 +67,9 @@ class Choosing {
   /// Rank 0's reading of the file, for all.
   void read_together() {
     stored_.choices.platform = library_.platform();
-    files::look_by_first(hosts_, [&] { read(); });
+    files::look_by_first(control_, [&] { read(); });
     stored_.choices =
-        parse_plan_choices(rules_.kind, broadcast_bytes(text_of(stored_.choices), 0, hosts_), rules_.path);
+        parse_plan_choices(rules_.kind, broadcast_bytes(text_of(stored_.choices), 0, control_), rules_.path);
   }
 
   void read() {
@@ -108,7 +108,7 @@ class Choosing {
     for (const auto& [problem, flops] : missing) mine += problem + '\n';
     std::map<std::string, std::vector<int>> by_problem;
     int rank = 0;
-    for (const std::string& of_rank : gather_bytes(mine, hosts_)) {
+    for (const std::string& of_rank : gather_bytes(mine, control_)) {
       std::istringstream lines(of_rank);
       for (std::string problem; std::getline(lines, problem);) by_problem[problem].push_back(rank);
       ++rank;
@@ -125,10 +125,10 @@ class Choosing {
     if (rules_.how == CudaPlanChoice::timed) return true;
     std::vector<double> untimed;
     for (const auto& [problem, flops] : missing) untimed.push_back(flops);
-    const TimingCost cost = timing_cost(untimed, rules_.building_flops, hosts_.size(), rules_.step_flops,
+    const TimingCost cost = timing_cost(untimed, rules_.building_flops, control_.size(), rules_.step_flops,
                                         config_.train.steps - stored_.step);
     std::int32_t worthwhile = cost.worthwhile() ? 1 : 0;
-    hosts_.broadcast(&worthwhile, 1, DType::i32, 0);
+    control_.broadcast(&worthwhile, 1, DType::i32, 0);
     log::info("{} = {}: {}; timing takes {:.2g} FLOPs of a rank, {:.2g} % of the {:.2g} that are left", rules_.option,
               rules_.how, worthwhile != 0 ? "timed" : "by heuristic", cost.timing,
               cost.left > 0 ? 100 * cost.timing / cost.left : 100.0, cost.left);
@@ -138,7 +138,7 @@ class Choosing {
   /// Warns where the run's bits may come from choices that it no longer has. A run that never timed anything, such as a
   /// short one, has no file and misses none.
   void warn_of_others(std::size_t missing, bool timed) const {
-    if (hosts_.rank() != 0 || missing == 0) return;
+    if (control_.rank() != 0 || missing == 0) return;
     const char* const how = timed ? "timed anew" : "chosen by heuristic";
     if (!stored_.doubt.empty()) {
       if (timed || stored_.is_there || stored_.used)
@@ -153,13 +153,13 @@ class Choosing {
     const auto start = std::chrono::steady_clock::now();
     std::vector<std::string> mine;
     for (const auto& [problem, flops] : missing) {
-      if (who.at(problem) == hosts_.rank()) mine.push_back(problem);
+      if (who.at(problem) == control_.rank()) mine.push_back(problem);
     }
     const PlanChoices timed = mine.empty() ? PlanChoices{.platform = stored_.choices.platform} : library_.time(mine);
-    for (const std::string& of_rank : gather_bytes(text_of(timed), hosts_)) {
+    for (const std::string& of_rank : gather_bytes(text_of(timed), control_)) {
       stored_.choices.by_problem.merge(parse_plan_choices(rules_.kind, of_rank, "a rank's choices").by_problem);
     }
-    if (hosts_.rank() == 0) {
+    if (control_.rank() == 0) {
       directory_.owner.verify();
       write_plan_choices(rules_.path, stored_.choices);
     }
@@ -170,7 +170,7 @@ class Choosing {
   /// Notes in the run's directory that its bits come from choices: a later start that no longer has the choices could
   /// not know that otherwise.
   void keep_in_mind() const {
-    if (hosts_.rank() != 0 || stored_.used) return;
+    if (control_.rank() != 0 || stored_.used) return;
     directory_.owner.verify();
     if (!replace_file(rules_.used_path, fmt::format("The steps of this run have algorithms of {}.\n", rules_.path))) {
       throw not_written("train", rules_.used_path);
@@ -180,16 +180,16 @@ class Choosing {
   const RunConfig& config_;
   const PlanRules& rules_;
   const RunDirectory& directory_;
-  Communicator& hosts_;
+  Communicator& control_;
   const PlanLibrary& library_;
   Stored stored_;
 };
 
 }  // namespace
 
-void choose_plans(const RunConfig& config, const PlanRules& rules, const RunDirectory& directory, Communicator& hosts,
+void choose_plans(const RunConfig& config, const PlanRules& rules, const RunDirectory& directory, Communicator& control,
                   const PlanLibrary& library) {
-  Choosing(config, rules, directory, hosts, library).choose();
+  Choosing(config, rules, directory, control, library).choose();
 }
 
 }  // namespace octet

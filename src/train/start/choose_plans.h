@@ -43,8 +43,8 @@ struct PlanRules {
 /// only. A rank whose library or GPU is not rank 0's leaves the choice to the library's heuristic, with a shared
 /// warning. A usage error for a named file that holds no choices, and for a file that cannot be written since its path
 /// is wrong; an internal error where a full disk or a device refuses it. Throws as files::look_by_first where a file
-/// cannot be read. Collective over the hosts.
-void choose_plans(const RunConfig& config, const PlanRules& rules, const RunDirectory& directory, Communicator& hosts,
+/// cannot be read. Collective over `control`.
+void choose_plans(const RunConfig& config, const PlanRules& rules, const RunDirectory& directory, Communicator& control,
                   const PlanLibrary& library);
 
 }  // namespace octet

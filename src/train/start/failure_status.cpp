@@ -13,13 +13,13 @@ namespace octet {
 namespace {
 
 /// Removes what an earlier start left at the path. Returns the path when no rank can find that any more.
-std::string cleared(const std::string& path, Communicator& hosts) {
-  if (hosts.rank() == 0) {
+std::string cleared(const std::string& path, Communicator& control) {
+  if (control.rank() == 0) {
     std::error_code error;
     std::filesystem::remove(path, error);
     if (error) log::warning("{}: cannot be removed ({}); it is of an earlier start", path, error.message());
   }
-  hosts.barrier();
+  control.barrier();
   return path;
 }
 
@@ -29,23 +29,23 @@ bool says_end(const RunStatus& status) {
 
 }  // namespace
 
-FailureStatus::FailureStatus(const RunDirectory& directory, Communicator& hosts, std::int64_t steps)
+FailureStatus::FailureStatus(const RunDirectory& directory, Communicator& control, std::int64_t steps)
     : status_(directory.status()),
       owner_(directory.owner),
       steps_(steps),
       file_(
-          cleared(directory.path + "/failure.txt", hosts), [this](ExitCode code) { return may_write(code); },
+          cleared(directory.path + "/failure.txt", control), [this](ExitCode code) { return may_write(code); },
           [this](ExitCode code, const std::string& message) { write(code, message); }) {}
 
-void FailureStatus::begin(Communicator& hosts) {
-  hosts.barrier();
+void FailureStatus::begin(Communicator& control) {
+  control.barrier();
   begun_ = true;
 }
 
-void FailureStatus::end(Communicator& hosts) {
-  if (hosts.rank() == 0) ended_ = true;             // also where another one is lost before it knows
+void FailureStatus::end(Communicator& control) {
+  if (control.rank() == 0) ended_ = true;           // also where another one is lost before it knows
   const RunPhaseScope phase(RunPhase::checkpoint);  // the others wait for rank 0's files
-  hosts.barrier();
+  control.barrier();
   ended_ = true;
 }
 

@@ -20,16 +20,16 @@ namespace octet {
 /// happens afterwards (the view of the last checkpoint, a start that has nothing to do).
 class FailureStatus {
  public:
-  /// Collective over the hosts: rank 0 has removed the failure.txt of an earlier start when this returns. `steps`:
+  /// Collective over `control`: rank 0 has removed the failure.txt of an earlier start when this returns. `steps`:
   /// train.steps, for the status.
-  FailureStatus(const RunDirectory& directory, Communicator& hosts, std::int64_t steps);
+  FailureStatus(const RunDirectory& directory, Communicator& control, std::int64_t steps);
 
   /// To be called when rank 0 has written that the run goes: the directory is of this start from now on. Collective
-  /// over the hosts, so that no rank takes for this run's end what an earlier start left there.
-  void begin(Communicator& hosts);
-  /// To be called when rank 0 has written down how the run ended. Collective over the hosts: the others know it by
+  /// over `control`, so that no rank takes for this run's end what an earlier start left there.
+  void begin(Communicator& control);
+  /// To be called when rank 0 has written down how the run ended. Collective over `control`: the others know it by
   /// that, and until then from what stands there.
-  void end(Communicator& hosts);
+  void end(Communicator& control);
   /// The last step whose result was read, for whoever counts them.
   std::atomic<std::int64_t>& done() { return done_; }
 

@@ -11,7 +11,7 @@
 #include "src/base/log.h"
 #include "src/base/read_file.h"
 #include "src/base/seconds_since.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/packing.h"
 #include "src/train/start/initial_weights_check.h"
 #include "src/train/step/load_masters.h"
@@ -26,9 +26,9 @@ std::optional<TokenizerIdentity> tokenizer_of_data(const RunConfig& config) {
 }
 
 /// Rank 0 looks, and all ranks get its result or its failure: all of them act on what rank 0 sees in the file system.
-std::string look_for_all(const std::string& from, Communicator& hosts, const std::function<std::string()>& look) {
+std::string look_for_all(const std::string& from, Communicator& control, const std::function<std::string()>& look) {
   Packer packer;
-  if (hosts.rank() == 0) {
+  if (control.rank() == 0) {
     std::string seen;
     auto code = ExitCode::finished;
     try {
@@ -44,7 +44,7 @@ std::string look_for_all(const std::string& from, Communicator& hosts, const std
     }
     packer.put(code, seen);
   }
-  const std::string bytes = broadcast_bytes(packer.bytes(), 0, hosts);
+  const std::string bytes = broadcast_bytes(packer.bytes(), 0, control);
   Unpacker unpacker(bytes);
   const auto code = unpacker.take<ExitCode>();
   std::string seen = unpacker.take_text();
@@ -55,11 +55,11 @@ std::string look_for_all(const std::string& from, Communicator& hosts, const std
 
 /// Every rank reads the headers for itself; where one cannot, all end together. Returns what they are, for the log.
 std::string load_folder(const std::string& from, const RunEnvironment& environment, ShardedModel& model) {
-  Communicator& hosts = environment.hosts;
-  const auto folder = checkpoint::open_together(from, "train", fmt::format("init.from = {}", from), hosts);
+  Communicator& control = environment.control;
+  const auto folder = checkpoint::open_together(from, "train", fmt::format("init.from = {}", from), control);
   for (const std::string& name : folder.ignored()) log::info("not needed: {}", name);
   Staging staging(environment.stream);
-  load_masters(model.parameters(), model.master(), folder, staging, hosts, Weights::finite);
+  load_masters(model.parameters(), model.master(), folder, staging, control, Weights::finite);
   return fmt::format("of the Hugging Face folder {}", from);
 }
 
@@ -67,17 +67,17 @@ std::string load_folder(const std::string& from, const RunEnvironment& environme
 std::string load_checkpoint(const RunConfig& config, const std::string& looked_at, const RunEnvironment& environment,
                             ShardedModel& model) {
   const std::string& from = config.init.from;
-  Communicator& hosts = environment.hosts;
-  const auto found = checkpoint::find_checkpoint(from, hosts);
+  Communicator& control = environment.control;
+  const auto found = checkpoint::find_checkpoint(from, control);
   if (!found) throw usage_error("train", "init.from = {}: its checkpoints are gone", from);
   if (found->directory != looked_at) {
-    look_for_all(from, hosts, [&] {
+    look_for_all(from, control, [&] {
       check_weights_of_checkpoint(config, tokenizer_of_data(config), found->directory, found->manifest);
       return found->directory;
     });
   }
   Staging staging(environment.stream);
-  CheckpointSource source{found->directory, found->manifest, &hosts};
+  CheckpointSource source{found->directory, found->manifest, &control};
   load_masters(model.parameters(), model.master(), source, staging, Weights::finite);
   return fmt::format("of {}, step {}", found->directory, found->manifest.state.step);
 }
@@ -88,13 +88,13 @@ void load_initial_weights(const RunConfig& config, const RunEnvironment& environ
   const std::string& from = config.init.from;
   if (from.empty()) return;
   const auto start = std::chrono::steady_clock::now();
-  const std::string looked_at =
-      look_for_all(from, environment.hosts, [&] { return look_at_initial_weights(config, tokenizer_of_data(config)); });
+  const std::string looked_at = look_for_all(
+      from, environment.control, [&] { return look_at_initial_weights(config, tokenizer_of_data(config)); });
   const std::string what = looked_at.empty() ? load_folder(from, environment, trainer.model())
                                              : load_checkpoint(config, looked_at, environment, trainer.model());
-  if (looked_at.empty() && environment.hosts.rank() == 0) warn_of_unknown_tokenizer(config);
+  if (looked_at.empty() && environment.control.rank() == 0) warn_of_unknown_tokenizer(config);
   trainer.model().weights_changed();
-  environment.hosts.barrier();  // no rank begins a step, with its shorter deadline, while another still reads
+  environment.control.barrier();  // no rank begins a step, with its shorter deadline, while another still reads
   log::info("initial weights: those {}, read in {:.2f} s; the moments are zero, and the run begins at step 0", what,
             seconds_since(start));
 }

@@ -101,7 +101,7 @@ void choose_library_plans(const RunConfig& config, const RunEnvironment& environ
   const ProblemList work = problems_of_run(config, mesh.shape(), mesh.world().rank(), DeviceType::cuda);
   const RunDirectory& directory = environment.directory;
   const auto choose = [&](const PlanRules& rules, const PlanLibrary& library) {
-    choose_plans(config, rules, directory, environment.hosts, library);
+    choose_plans(config, rules, directory, environment.control, library);
   };
   if (gemms) choose(gemm_rules(config, directory, work), gemm_library(stream, work.gemms));
   if (attention) {

@@ -5,7 +5,7 @@
 namespace octet {
 
 /// Chooses the algorithms of a run's GEMMs and of its attention on GPUs as config.cuda says (choose_plans.h), before
-/// the run takes its memory. Nothing on a CPU. Collective over the hosts.
+/// the run takes its memory. Nothing on a CPU. Collective over `control`.
 void choose_library_plans(const RunConfig& config, const RunEnvironment& environment);
 
 }  // namespace octet

@@ -9,7 +9,7 @@
 namespace octet {
 
 /// The data of a run, opened by its ranks together (open_token_files.h), whose errors name data.train. Collective over
-/// the hosts, main thread.
-std::unique_ptr<Sampler> open_data(const RunConfig& config, Communicator& hosts);
+/// `control`, main thread.
+std::unique_ptr<Sampler> open_data(const RunConfig& config, Communicator& control);
 
 }  // namespace octet

@@ -12,7 +12,7 @@
 #include "src/base/is_there.h"
 #include "src/base/read_file.h"
 #include "src/comm/agreement.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/look_together.h"
 #include "src/comm/packing.h"
 #include "src/comm/read_together.h"
@@ -64,11 +64,11 @@ std::int32_t count(const Prefixes& prefixes) {
 }
 
 /// The same on every rank: the list of the host that sees most, since one that lacks a mount sees no parts.
-Prefixes list_together(const std::vector<std::string>& paths, const ErrorOfData& error_of, Communicator& hosts) {
-  const bool looks = files::looks_for_node(hosts);
+Prefixes list_together(const std::vector<std::string>& paths, const ErrorOfData& error_of, Communicator& control) {
+  const bool looks = files::looks_for_node(control);
   Prefixes mine;
   std::optional<Failure> failure;
-  files::look_together(hosts, [&] {
+  files::look_together(control, [&] {
     if (looks) failure = failure_of_data([&] { mine = list(paths); });
   });
   Packer packer;
@@ -78,10 +78,10 @@ Prefixes list_together(const std::vector<std::string>& paths, const ErrorOfData&
     packer.put(static_cast<std::int64_t>(of_path.size()));
     for (const std::string& prefix : of_path) packer.put(prefix);
   }
-  const std::int32_t pairs = looks && !failure ? count(mine) : 0, most = largest(pairs, hosts);
+  const std::int32_t pairs = looks && !failure ? count(mine) : 0, most = largest(pairs, control);
   const bool may_tell = looks && pairs == most;
-  const int root = hosts.size() - largest(may_tell ? hosts.size() - hosts.rank() : 0, hosts);
-  const std::string told = broadcast_bytes(packer.bytes(), root, hosts);
+  const int root = control.size() - largest(may_tell ? control.size() - control.rank() : 0, control);
+  const std::string told = broadcast_bytes(packer.bytes(), root, control);
   Unpacker unpacker(told);
   if (unpacker.take<bool>()) throw_told(unpacker, error_of);
   Prefixes all(paths.size());
@@ -103,11 +103,11 @@ std::vector<std::string> flat(const Prefixes& prefixes) {
 /// anything is opened.
 /// Every pair's .bin file is mapped by each rank, and its .idx file where documents are read, or to validate it.
 void expect_mappable(std::size_t pairs, PairUse use, std::int32_t limit, const ErrorOfData& error_of,
-                     Communicator& hosts) {
+                     Communicator& control) {
   constexpr std::int64_t of_others = 8192;  // libraries, threads and memory of the process
-  const auto bins = static_cast<std::int64_t>(pairs), ranks = static_cast<std::int64_t>(hosts.size());
+  const auto bins = static_cast<std::int64_t>(pairs), ranks = static_cast<std::int64_t>(control.size());
   const std::int64_t indexes = use == PairUse::documents ? bins : (bins + ranks - 1) / ranks;
-  const std::int64_t lowest = -std::int64_t{largest(-limit, hosts)};
+  const std::int64_t lowest = -std::int64_t{largest(-limit, control)};
   if (bins + indexes <= lowest - of_others) return;
   const Error refused = usage_error("data",
                                     "{} pairs of token files take {} memory mappings, and a process may have {} beside "
@@ -118,12 +118,12 @@ void expect_mappable(std::size_t pairs, PairUse use, std::int32_t limit, const E
   throw error_of(Error(refused.code(), refused.what(), true));
 }
 
-void expect_same_data(const std::vector<std::string>& prefixes, Communicator& hosts) {
+void expect_same_data(const std::vector<std::string>& prefixes, Communicator& control) {
   std::vector<std::string> paths;
   for (const std::string& prefix : prefixes) {
     for (std::string& path : token_file_paths(prefix)) paths.push_back(std::move(path));
   }
-  files::expect_same_files(paths, hosts);
+  files::expect_same_files(paths, control);
 }
 
 /// One of all pairs, as this rank has found it.
@@ -170,17 +170,17 @@ PairFacts take_facts(Unpacker& unpacker) {
 
 /// Rank i validates pairs i, i + ranks and so on. Of several that are damaged all ranks name the first.
 std::vector<TokenPair> validate_together(const std::vector<std::string>& prefixes, const ErrorOfData& error_of,
-                                         Communicator& hosts) {
-  const auto ranks = static_cast<std::size_t>(hosts.size()), rank = static_cast<std::size_t>(hosts.rank());
+                                         Communicator& control) {
+  const auto ranks = static_cast<std::size_t>(control.size()), rank = static_cast<std::size_t>(control.rank());
   std::vector<Found> mine;
   files::ReadProgress progress;
-  const auto absent = files::read_together("check of token data", hosts, progress, [&] {
+  const auto absent = files::read_together("check of token data", control, progress, [&] {
     for (std::size_t i = rank; i < prefixes.size(); i += ranks) mine.push_back(validate(prefixes[i], progress));
   });
   if (absent) throw error_of(Error(ExitCode::usage, "[data] cannot open " + *absent, true));
   std::string told;
   for (const Found& found : mine) told += packed(found);
-  const std::vector<std::string> all = gather_bytes(told, hosts);
+  const std::vector<std::string> all = gather_bytes(told, control);
   std::vector<Unpacker> unpackers(all.begin(), all.end());
   std::vector<TokenPair> pairs;
   for (std::size_t i = 0; i < prefixes.size(); ++i) {
@@ -207,12 +207,12 @@ std::int32_t mapping_limit() {
 }
 
 std::vector<TokenFile> open_token_files(const std::vector<std::string>& paths, PairUse use, const ErrorOfData& error_of,
-                                        Communicator& hosts, std::int32_t limit) {
-  const Prefixes prefixes = list_together(paths, error_of, hosts);
+                                        Communicator& control, std::int32_t limit) {
+  const Prefixes prefixes = list_together(paths, error_of, control);
   const std::vector<std::string> all = flat(prefixes);
-  expect_mappable(all.size(), use, limit, error_of, hosts);
-  expect_same_data(all, hosts);
-  std::vector<TokenPair> pairs = validate_together(all, error_of, hosts);
+  expect_mappable(all.size(), use, limit, error_of, control);
+  expect_same_data(all, control);
+  std::vector<TokenPair> pairs = validate_together(all, error_of, control);
   auto next = pairs.begin();
   std::vector<TokenFile> files;
   for (std::size_t i = 0; i < prefixes.size(); ++i) {

@@ -27,8 +27,8 @@ std::int32_t mapping_limit();
 
 /// A token file for each path. All ranks throw the same usage error for files that are missing or damaged, and for more
 /// of them than can be mapped on the host with the lowest `limit`, put by `error_of`; as files::read_together where a
-/// host does not see, or cannot read, what others do. Collective over the hosts, main thread.
+/// host does not see, or cannot read, what others do. Collective over `control`, main thread.
 std::vector<TokenFile> open_token_files(const std::vector<std::string>& paths, PairUse use, const ErrorOfData& error_of,
-                                        Communicator& hosts, std::int32_t limit = mapping_limit());
+                                        Communicator& control, std::int32_t limit = mapping_limit());
 
 }  // namespace octet

@@ -23,7 +23,7 @@ int run_reporting_failure(const FailureContext& context, const std::function<int
       log::error("{}", more.what());
     }
     if (context.lease != nullptr) context.lease->give_back();
-    if (context.hosts.size() > 1 || context.on_gpu) context.hosts.abort(static_cast<int>(code));
+    if (context.control.size() > 1 || context.on_gpu) context.control.abort(static_cast<int>(code));
     throw;
   }
 }

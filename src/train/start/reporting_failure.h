@@ -11,7 +11,7 @@ namespace octet {
 
 /// Who has to learn that a piece of work failed.
 struct FailureContext {
-  Communicator& hosts;          ///< of all ranks (src/comm/host_exchange.h)
+  Communicator& control;        ///< src/comm/control_exchange.h
   OwnerLease* lease = nullptr;  ///< rank 0's
   bool on_gpu = false;
 };

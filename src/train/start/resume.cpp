@@ -24,8 +24,8 @@ namespace {
 /// Later checkpoints that were found damaged get another name, so that no later start takes them: the steps after this
 /// one are done again. Nothing is removed.
 void set_aside(const std::vector<std::string>& damaged, const RunDirectory& run, std::int64_t step,
-               const Communicator& hosts) {
-  if (hosts.rank() != 0) return;
+               const Communicator& control) {
+  if (control.rank() != 0) return;
   run.owner.verify();
   for (const std::string& path : damaged) {
     std::string aside = checkpoint::name_aside(path);
@@ -133,8 +133,8 @@ StartingPoint resume(RunConfig& config, const RunEnvironment& environment, const
   }
   const RunPhaseScope phase(RunPhase::checkpoint);
   const auto start = std::chrono::steady_clock::now();
-  Communicator& hosts = environment.hosts;
-  const auto found = checkpoint::find_newest_valid(run.checkpoints(), hosts);
+  Communicator& control = environment.control;
+  const auto found = checkpoint::find_newest_valid(run.checkpoints(), control);
   if (!found) throw usage_error("train", "{}: its checkpoints are gone", run.checkpoints());
   const checkpoint::RunState& state = found->manifest.state;
 
@@ -146,9 +146,9 @@ StartingPoint resume(RunConfig& config, const RunEnvironment& environment, const
   extend_schedule(config, state, found->directory);
   trainer.go_on_with(config.data.history, config.schedule);
   const auto reading = std::chrono::steady_clock::now();
-  load_state(trainer.model(), found->directory, found->manifest, environment.stream, keeps_recipe(changes), &hosts);
-  set_aside(found->damaged, run, state.step, hosts);
-  hosts.barrier();  // no rank begins a step, with its shorter deadline, while another still reads
+  load_state(trainer.model(), found->directory, found->manifest, environment.stream, keeps_recipe(changes), &control);
+  set_aside(found->damaged, run, state.step, control);
+  control.barrier();  // no rank begins a step, with its shorter deadline, while another still reads
   const double read_seconds = seconds_since(reading);
 
   // A checkpoint of no step, as an import makes it, has weights and no loss.

@@ -12,7 +12,7 @@
 #include "src/base/log.h"
 #include "src/base/read_file.h"
 #include "src/base/replace_file.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/operation.h"
 #include "src/comm/read_together.h"
 #include "src/metrics/status.h"
@@ -108,31 +108,31 @@ std::string path_of(const RunConfig& config, const std::string& config_name) {
 }
 
 /// Rank 0 counts: its date, what it sees on a shared file system.
-void tell(RunDirectory& run, Communicator& hosts) {
-  run.path = broadcast_bytes(run.path, 0, hosts);
-  run.owner = {.run_dir = run.path, .name = broadcast_bytes(run.owner.name, 0, hosts)};
+void tell(RunDirectory& run, Communicator& control) {
+  run.path = broadcast_bytes(run.path, 0, control);
+  run.owner = {.run_dir = run.path, .name = broadcast_bytes(run.owner.name, 0, control)};
   std::int32_t flags[2] = {run.resumes ? 1 : 0, run.begins_again ? 1 : 0};
-  hosts.broadcast(flags, 2, DType::i32, 0);
+  control.broadcast(flags, 2, DType::i32, 0);
   run.resumes = flags[0] != 0;
   run.begins_again = flags[1] != 0;
 }
 
 /// The lease, on rank 0. It can take a minute, more than a start may stand still (comm.start_timeout_seconds): the
 /// others hear from rank 0 meanwhile. Where it throws, they wait for what that ends the job with.
-std::unique_ptr<OwnerLease> claim(const std::string& path, Communicator& hosts) {
+std::unique_ptr<OwnerLease> claim(const std::string& path, Communicator& control) {
   enum Claim : std::int32_t { done, goes_on };
   const OperationScope operation("claim of the run directory");
-  if (hosts.rank() != 0) {
-    while (largest(done, hosts) == goes_on) {
+  if (control.rank() != 0) {
+    while (largest(done, control) == goes_on) {
     }
     return nullptr;
   }
   const auto still_watching = [&] {
     const OperationScope look("watch of the run directory's owner");  // of one rank too the heartbeat goes on
-    largest(goes_on, hosts);
+    largest(goes_on, control);
   };
   auto lease = std::make_unique<OwnerLease>(path, owner_patience_seconds(), still_watching);
-  largest(done, hosts);
+  largest(done, control);
   return lease;
 }
 
@@ -162,26 +162,26 @@ std::string blindness(const RunDirectory& run) {
 /// Every host has to see in the directory what rank 0 has written there. Where no other host does, it is the host of
 /// rank 0 that is wrong: it may have a folder of its own in place of a mount. With two hosts, nobody can tell which one
 /// it is.
-void expect_seen(const RunDirectory& run, Communicator& hosts) {
+void expect_seen(const RunDirectory& run, Communicator& control) {
   const OperationScope operation("look at the run directory");
-  const std::string first = broadcast_bytes(log::host(), 0, hosts);
+  const std::string first = broadcast_bytes(log::host(), 0, control);
   const bool with_first = log::host() == first;
   const std::string why = blindness(run);
-  const bool others = largest(with_first ? 0 : 1, hosts) == 1;
-  const bool seen_by_another = largest(!with_first && why.empty() ? 1 : 0, hosts) == 1;
+  const bool others = largest(with_first ? 0 : 1, control) == 1;
+  const bool seen_by_another = largest(!with_first && why.empty() ? 1 : 0, control) == 1;
   std::optional<files::ReadError> unseen;
   if (others && !seen_by_another) {
     const std::string alone = fmt::format(
         "what rank 0 on {} has written there is visible on no other host; expected run.dir on a file system that all "
         "hosts share",
         first);
-    const std::vector<std::string> names = gather_bytes(log::host(), hosts);
+    const std::vector<std::string> names = gather_bytes(log::host(), control);
     const bool two = std::set(names.begin(), names.end()).size() == 2;
     if (with_first || two) unseen.emplace(owner_path(run.path), alone);
   } else if (!why.empty()) {
     unseen.emplace(owner_path(run.path), why);
   }
-  files::agree_on_reading(unseen, hosts, false);
+  files::agree_on_reading(unseen, control, false);
 }
 
 /// A model file, whose head line says how large the model is.
@@ -191,22 +191,22 @@ std::string model_text(const ModelConfig& model) {
 
 }  // namespace
 
-OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& config_name, Communicator& hosts) {
-  OwnedDirectory owned{.run = {.path = broadcast_bytes(path_of(config, config_name), 0, hosts)}};
+OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control) {
+  OwnedDirectory owned{.run = {.path = broadcast_bytes(path_of(config, config_name), 0, control)}};
   // Rank 0 would make anew what is behind a mount that it does not have, and begin again from nothing.
   const RunDirectory& run = owned.run;
-  files::expect_same_files({run.path, run.config(), run.status(), run.metrics(), run.checkpoints()}, hosts);
-  owned.lease = claim(owned.run.path, hosts);
+  files::expect_same_files({run.path, run.config(), run.status(), run.metrics(), run.checkpoints()}, control);
+  owned.lease = claim(owned.run.path, control);
   if (owned.lease) owned.run.owner = owned.lease->mark();
-  files::look_by_first(hosts, [&] { decide(owned.run, config); });
-  tell(owned.run, hosts);
-  expect_seen(owned.run, hosts);
+  files::look_by_first(control, [&] { decide(owned.run, config); });
+  tell(owned.run, control);
+  expect_seen(owned.run, control);
   return owned;
 }
 
 void write_run_directory(const RunDirectory& run, const std::string& resolved_yaml, const ModelConfig& model,
-                         const Communicator& hosts) {
-  if (hosts.rank() != 0) return;
+                         const Communicator& control) {
+  if (control.rank() != 0) return;
   run.owner.verify();
   try {
     checkpoint::make_directories(run.path);  // what is synced below it later is only there when it is

@@ -53,13 +53,13 @@ struct OwnedDirectory {
 /// with `auto` a run without checkpoints that is finished, or is not known to be this one (its config.yaml is missing,
 /// or decides another result), and a checkpoint under a name that no run takes (misplaced_checkpoint.h). Throws also as
 /// OwnerLease does, and as files::read_together where a host cannot read the directory, does not have one that others
-/// have, or does not see there what rank 0 has written. Collective over the hosts (src/comm/host_exchange.h).
-OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& config_name, Communicator& hosts);
+/// have, or does not see there what rank 0 has written. Collective over `control` (src/comm/control_exchange.h).
+OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control);
 
 /// Rank 0 makes the directory, durably, removes what a killed start left half written and writes config.yaml and
 /// model.yaml, a model file with the model's shape as it was resolved. Where it cannot, it throws a usage error for a
 /// path that is wrong, and an internal one for a full disk or a device that fails.
 void write_run_directory(const RunDirectory& run, const std::string& resolved_yaml, const ModelConfig& model,
-                         const Communicator& hosts);
+                         const Communicator& control);
 
 }  // namespace octet

@@ -22,7 +22,7 @@ struct Traces {
 
 struct RunEnvironment {
   Mesh& mesh;
-  Communicator& hosts;  ///< the hosts of all ranks, in the mesh's order (src/comm/host_exchange.h)
+  Communicator& control;  ///< the CPU side of all ranks, in the mesh's order (src/comm/control_exchange.h)
   Stream& stream;
   Traces traces;
   WaitMeter* waits = nullptr;  ///< of the mesh's groups, if they are metered
@@ -36,7 +36,7 @@ struct RunEnvironment {
   std::string command{};             ///< that started this run, and goes on with it; empty: not known
 
   FailureContext failure_context() const {
-    return {.hosts = hosts, .lease = lease, .on_gpu = stream.device().type() == DeviceType::cuda};
+    return {.control = control, .lease = lease, .on_gpu = stream.device().type() == DeviceType::cuda};
   }
 };
 

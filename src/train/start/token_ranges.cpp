@@ -14,7 +14,7 @@
 #include "src/base/read_file.h"
 #include "src/base/round_up.h"
 #include "src/base/seconds_since.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/packing.h"
 #include "src/comm/read_together.h"
 #include "src/data/data_facts.h"
@@ -136,8 +136,8 @@ std::string packed_known(const Files& files, const RunDirectory& run) {
 }
 
 /// What rank 0 knows of each file, for all.
-std::vector<Known> recalled_by_rank0(const Files& files, const RunDirectory& run, Communicator& hosts) {
-  const std::string bytes = broadcast_bytes(hosts.rank() == 0 ? packed_known(files, run) : std::string(), 0, hosts);
+std::vector<Known> recalled_by_rank0(const Files& files, const RunDirectory& run, Communicator& control) {
+  const std::string bytes = broadcast_bytes(control.rank() == 0 ? packed_known(files, run) : std::string(), 0, control);
   Unpacker unpacker(bytes);
   const std::string error = unpacker.take_text();
   if (!error.empty()) throw Error(ExitCode::usage, error, true);
@@ -154,13 +154,13 @@ std::vector<Known> recalled_by_rank0(const Files& files, const RunDirectory& run
   return known;
 }
 
-TokenRange scan_together(const TokenFile& file, const TokenInterval& interval, Communicator& hosts) {
-  const std::int64_t ranks = hosts.size(), each = ceil_div(interval.end - interval.begin, ranks);
-  const std::int64_t begin = std::min(interval.begin + each * hosts.rank(), interval.end);
+TokenRange scan_together(const TokenFile& file, const TokenInterval& interval, Communicator& control) {
+  const std::int64_t ranks = control.size(), each = ceil_div(interval.end - interval.begin, ranks);
+  const std::int64_t begin = std::min(interval.begin + each * control.rank(), interval.end);
   const std::int64_t end = std::min(begin + each, interval.end);
   TokenRange mine;
   files::ReadProgress progress;
-  const auto absent = files::read_together("scan of token ids", hosts, progress, [&] {
+  const auto absent = files::read_together("scan of token ids", control, progress, [&] {
     progress.begin(file.bin_path());
     files::with_retries(progress,
                         [&] { mine = scan(file, begin, end, [&](std::int64_t bytes) { progress.add(bytes); }); });
@@ -169,7 +169,7 @@ TokenRange scan_together(const TokenFile& file, const TokenInterval& interval, C
   Packer packer;
   put(mine, packer);
   TokenRange whole;
-  for (const std::string& bytes : gather_bytes(packer.bytes(), hosts)) {
+  for (const std::string& bytes : gather_bytes(packer.bytes(), control)) {
     Unpacker unpacker(bytes);
     whole.merge(take(unpacker));
     unpacker.expect_end();
@@ -177,23 +177,23 @@ TokenRange scan_together(const TokenFile& file, const TokenInterval& interval, C
   return whole;
 }
 
-TokenRange scan_together(const TokenFile& file, const Known& known, Communicator& hosts) {
+TokenRange scan_together(const TokenFile& file, const Known& known, Communicator& control) {
   TokenRange whole = known.range;
-  for (const TokenInterval& interval : known.left) whole.merge(scan_together(file, interval, hosts));
+  for (const TokenInterval& interval : known.left) whole.merge(scan_together(file, interval, control));
   return whole;
 }
 
 }  // namespace
 
-void check_token_ranges(const Sampler& sampler, const RunDirectory& run, Communicator& hosts) {
+void check_token_ranges(const Sampler& sampler, const RunDirectory& run, Communicator& control) {
   const Files files = files_to_check(sampler);
-  const auto known = recalled_by_rank0(files, run, hosts);
+  const auto known = recalled_by_rank0(files, run, control);
   for (std::size_t i = 0; i < files.size(); ++i) {
     const TokenFile& file = *files[i];
     const auto begin = Clock::now();
-    const TokenRange range = scan_together(file, known[i], hosts);
+    const TokenRange range = scan_together(file, known[i], control);
     const std::int64_t vocab_size = sampler.config().vocab_size;
-    if (!known[i].left.empty() && hosts.rank() == 0) {
+    if (!known[i].left.empty() && control.rank() == 0) {
       tell(file, range, bytes_left(file, known[i]), begin,
            remember(file, range, run, !is_in_vocabulary(range, vocab_size)));
     }
@@ -201,10 +201,10 @@ void check_token_ranges(const Sampler& sampler, const RunDirectory& run, Communi
   }
 }
 
-void check_token_range(const TokenFile& file, std::int64_t vocab_size, Communicator& hosts) {
+void check_token_range(const TokenFile& file, std::int64_t vocab_size, Communicator& control) {
   if (!may_leave_vocabulary(file.type(), vocab_size)) return;
-  const auto known = recalled_by_rank0({&file}, RunDirectory{}, hosts).front();
-  expect_in_vocabulary(file, scan_together(file, known, hosts), vocab_size, "--data");
+  const auto known = recalled_by_rank0({&file}, RunDirectory{}, control).front();
+  expect_in_vocabulary(file, scan_together(file, known, control), vocab_size, "--data");
 }
 
 void check_token_ranges(const Sampler& sampler, const std::string& run_directory, std::int64_t most_scanned) {

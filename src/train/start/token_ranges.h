@@ -17,12 +17,12 @@ namespace octet {
 
 /// Checks every source of a run. The ranks share a scan, each reading a part of the file, and all throw the same usage
 /// error for ids that are not in the vocabulary. Throws as files::read_together where a host cannot read the data.
-/// Collective over the hosts, main thread.
-void check_token_ranges(const Sampler& sampler, const RunDirectory& run, Communicator& hosts);
+/// Collective over `control`, main thread.
+void check_token_ranges(const Sampler& sampler, const RunDirectory& run, Communicator& control);
 
-/// Checks the one file of --data, outside a run, where nothing is remembered. Collective over the hosts, main
+/// Checks the one file of --data, outside a run, where nothing is remembered. Collective over `control`, main
 /// thread.
-void check_token_range(const TokenFile& file, std::int64_t vocab_size, Communicator& hosts);
+void check_token_range(const TokenFile& file, std::int64_t vocab_size, Communicator& control);
 
 /// Checks every source in one process before the run begins, and writes nothing; the directory of the run need not be
 /// there. Of data of which nothing is known at most `most_scanned` bytes are scanned, over all sources: one whose .bin

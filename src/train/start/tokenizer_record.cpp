@@ -12,7 +12,7 @@
 #include "src/base/json_reader.h"
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 
 namespace octet {
 namespace {
@@ -62,8 +62,8 @@ Facts unpacked_facts(const std::string& text) {
 }
 
 /// Of each file what rank 0 has read.
-Facts facts_together(Files files, Communicator& hosts) {
-  return unpacked_facts(broadcast_bytes(hosts.rank() == 0 ? packed_facts(files) : std::string(), 0, hosts));
+Facts facts_together(Files files, Communicator& control) {
+  return unpacked_facts(broadcast_bytes(control.rank() == 0 ? packed_facts(files) : std::string(), 0, control));
 }
 
 DataIdentity told_identity(const Sampler& sampler, const Facts& facts, bool tells) {
@@ -153,17 +153,17 @@ std::string kept_tokenizer_path(const std::string& run_directory, TokenizerKind 
 
 }  // namespace
 
-DataIdentity identify_data(const Sampler& sampler, Communicator& hosts) {
-  const bool tells = hosts.rank() == 0;
-  return told_identity(sampler, facts_together(sampler.files(), hosts), tells);
+DataIdentity identify_data(const Sampler& sampler, Communicator& control) {
+  const bool tells = control.rank() == 0;
+  return told_identity(sampler, facts_together(sampler.files(), control), tells);
 }
 
 DataIdentity identify_data(const Sampler& sampler) {
   return told_identity(sampler, read_facts(sampler.files()), true);
 }
 
-std::optional<TokenizerIdentity> tokenizer_of_data(const TokenFile& file, Communicator& hosts) {
-  return facts_together({&file, 1}, hosts).front()->tokenizer;
+std::optional<TokenizerIdentity> tokenizer_of_data(const TokenFile& file, Communicator& control) {
+  return facts_together({&file, 1}, control).front()->tokenizer;
 }
 
 std::string tokenizer_text(const DataIdentity& identity) {

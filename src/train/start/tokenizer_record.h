@@ -15,12 +15,12 @@ namespace octet {
 // DataHistory::tokenizer, in checkpoints.
 
 /// Rank 0 reads the side files for all; it warns of sources that say nothing. Usage errors as identify. Collective over
-/// the hosts.
-DataIdentity identify_data(const Sampler& sampler, Communicator& hosts);
+/// `control`.
+DataIdentity identify_data(const Sampler& sampler, Communicator& control);
 /// Reads the side files in one process, before the run.
 DataIdentity identify_data(const Sampler& sampler);
-/// What the side file of --data says, outside a run: rank 0 reads it for all. Collective over the hosts.
-std::optional<TokenizerIdentity> tokenizer_of_data(const TokenFile& file, Communicator& hosts);
+/// What the side file of --data says, outside a run: rank 0 reads it for all. Collective over `control`.
+std::optional<TokenizerIdentity> tokenizer_of_data(const TokenFile& file, Communicator& control);
 
 /// The text that checkpoints keep; empty where it is not known.
 std::string tokenizer_text(const DataIdentity& identity);

@@ -10,16 +10,16 @@ namespace {
 /// "DIRECTORY: tensor NAME" of a parameter.
 using PlaceOf = std::function<std::string(const std::string& parameter)>;
 
-/// Each rank looks at what it has read; all end together. `hosts`: null where no other rank is to hear of it.
-void expect_finite_pieces(std::span<const HostPiece> pieces, const PlaceOf& place_of, Communicator* hosts) {
+/// Each rank looks at what it has read; all end together. `control`: null where no other rank is to hear of it.
+void expect_finite_pieces(std::span<const HostPiece> pieces, const PlaceOf& place_of, Communicator* control) {
   const auto look = [&] {
     for (const HostPiece& p : pieces) {
       checkpoint::expect_finite({p.data, static_cast<std::size_t>(p.box.extent.elements())}, place_of(p.parameter.name),
                                 p.box, checkpoint::nothing_to_learn_from);
     }
   };
-  if (hosts == nullptr) return look();
-  together("checkpoints", "initial weights", *hosts, look);
+  if (control == nullptr) return look();
+  together("checkpoints", "initial weights", *control, look);
 }
 
 }  // namespace
@@ -58,8 +58,8 @@ void CheckpointSource::read(const std::vector<checkpoint::WantedPiece>& wanted) 
   const auto pieces = [&] {
     files::with_retries(progress, [&] { checkpoint::read_pieces(directory, manifest, wanted, shards, progress); });
   };
-  if (hosts == nullptr) return pieces();
-  const auto absent = files::read_together("read of a checkpoint's tensors", *hosts, progress, pieces);
+  if (control == nullptr) return pieces();
+  const auto absent = files::read_together("read of a checkpoint's tensors", *control, progress, pieces);
   if (absent) throw usage_error("train", "{} any more", *absent);
 }
 
@@ -76,7 +76,7 @@ void load_kind(const ParameterList& list, const ShardedBuffer& buffer, checkpoin
     const auto place_of = [&](const std::string& parameter) {
       return fmt::format("{}: tensor {}/{}", source.directory, kind, parameter);
     };
-    expect_finite_pieces(pieces, place_of, source.hosts);
+    expect_finite_pieces(pieces, place_of, source.control);
   });
 }
 
@@ -86,18 +86,18 @@ void load_masters(const ParameterList& list, const ShardedBuffer& master, Checkp
 }
 
 void load_masters(const ParameterList& list, const ShardedBuffer& master, const checkpoint::HuggingFaceModel& from,
-                  Staging& staging, Communicator& hosts, Weights expected) {
+                  Staging& staging, Communicator& control, Weights expected) {
   fill_pieces(list, master, staging, [&](std::span<const HostPiece> pieces) {
     files::ReadProgress progress;
     const auto read_all = [&] {
       for (const HostPiece& p : pieces) from.read_box(p.parameter.name, p.box, p.data, progress);
     };
-    const auto absent = files::read_together("read of a Hugging Face folder", hosts, progress,
+    const auto absent = files::read_together("read of a Hugging Face folder", control, progress,
                                              [&] { files::with_retries(progress, read_all); });
     if (absent) throw usage_error("train", "{} any more", *absent);
     if (expected == Weights::any) return;
     expect_finite_pieces(
-        pieces, [&](const std::string& parameter) { return from.place(parameter); }, &hosts);
+        pieces, [&](const std::string& parameter) { return from.place(parameter); }, &control);
   });
 }
 

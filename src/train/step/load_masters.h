@@ -21,15 +21,15 @@ namespace octet {
 /// What weights have to be: those that a run begins with finite, those that are evaluated whatever they are.
 enum class Weights : std::uint8_t { any, finite };
 
-/// A verified checkpoint, whose tensors are read by pieces, and as many of its files as stay open meanwhile. `hosts`:
+/// A verified checkpoint, whose tensors are read by pieces, and as many of its files as stay open meanwhile. `control`:
 /// null where each rank reads for itself.
 struct CheckpointSource {
   const std::string& directory;
   const checkpoint::Manifest& manifest;
-  Communicator* hosts;
+  Communicator* control;
   checkpoint::OpenShards shards{};
 
-  /// Throws as files::read_together over the hosts. Collective.
+  /// Throws as files::read_together over `control`. Collective.
   void read(const std::vector<checkpoint::WantedPiece>& wanted);
 };
 
@@ -40,7 +40,7 @@ void load_masters(const ParameterList& list, const ShardedBuffer& master, Checkp
 /// Reads the masters out of a Hugging Face folder: each rank reads the rows that it has a piece of. Throws as
 /// files::read_together. Collective.
 void load_masters(const ParameterList& list, const ShardedBuffer& master, const checkpoint::HuggingFaceModel& from,
-                  Staging& staging, Communicator& hosts, Weights expected = Weights::any);
+                  Staging& staging, Communicator& control, Weights expected = Weights::any);
 // What they are made of.
 
 /// What a shard covers of its tensor.

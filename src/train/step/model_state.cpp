@@ -146,12 +146,12 @@ std::int64_t checkpoint_host_bytes(ShardedModel& model, const RunConfig& config,
 }
 
 void load_state(ShardedModel& model, const std::string& directory, const checkpoint::Manifest& manifest, Stream& stream,
-                bool same_recipe, Communicator* hosts) {
+                bool same_recipe, Communicator* control) {
   Float8Scaling& scaling = model.scaling();
   const bool stored = std::ranges::any_of(manifest.tensors, is_recipe_state), wanted = !scaling.state().empty();
   const bool recipe_state = same_recipe && stored;
   check_tensors(stored_tensors(model.all_parameters(), scaling), directory, manifest, recipe_state);
-  CheckpointSource source{directory, manifest, hosts};
+  CheckpointSource source{directory, manifest, control};
   Staging staging(stream);
   for (const TensorKind kind : checkpoint::tensor_kinds)
     load_kind(model.parameters(), buffer_of(model, kind), kind, source, staging);

@@ -30,8 +30,8 @@ std::int64_t checkpoint_host_bytes(ShardedModel& model, const RunConfig& config,
 /// Reads this rank's pieces from a checkpoint whose files were verified into the model, then lets the model know. Usage
 /// error that names directory and tensor when the checkpoint holds other tensors. A recipe's state begins anew where
 /// the checkpoint has none, or with `same_recipe` false; the log says so. Throws as files::read_together over
-/// `hosts`; where that is null each rank reads for itself. Collective.
+/// `control`; where that is null each rank reads for itself. Collective.
 void load_state(ShardedModel& model, const std::string& directory, const checkpoint::Manifest& manifest, Stream& stream,
-                bool same_recipe = true, Communicator* hosts = nullptr);
+                bool same_recipe = true, Communicator* control = nullptr);
 
 }  // namespace octet

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/packing.h"
 
 namespace octet {
@@ -33,7 +33,7 @@ void StepWorks::sum_together(std::int64_t first) {
     const StepWork mine = batches_.step_work(first + i, my_share());
     packer.put(mine.targets, mine.pairs_of_tokens);
   }
-  for (const std::string& bytes : gather_bytes(packer.bytes(), hosts_)) {
+  for (const std::string& bytes : gather_bytes(packer.bytes(), control_)) {
     Unpacker unpacker(bytes);
     for (StepWork& sum : known_) {
       StepWork share{.targets = unpacker.take<std::int64_t>()};
@@ -54,7 +54,7 @@ std::int64_t StepWorks::count_together(std::int64_t batches) const {
   Packer packer;
   packer.put(batches_.validation_targets(batches, my_share()));
   std::int64_t targets = 0;
-  for (const std::string& bytes : gather_bytes(packer.bytes(), hosts_)) {
+  for (const std::string& bytes : gather_bytes(packer.bytes(), control_)) {
     Unpacker unpacker(bytes);
     targets += unpacker.take<std::int64_t>();
     unpacker.expect_end();

@@ -15,10 +15,10 @@ namespace octet {
 /// exchange sums in one of these steps alone.
 class StepWorks {
  public:
-  /// `hosts`: all ranks (src/comm/host_exchange.h). Both outlive it.
-  StepWorks(const Batches& batches, Communicator& hosts) : batches_(batches), hosts_(hosts) {}
+  /// `control`: src/comm/control_exchange.h. Both outlive it.
+  StepWorks(const Batches& batches, Communicator& control) : batches_(batches), control_(control) {}
 
-  /// Of global batch `step`; the same on every rank. Where steps differ, collective over the hosts: every rank asks for
+  /// Of global batch `step`; the same on every rank. Where steps differ, collective over `control`: every rank asks for
   /// the same steps, in the same order.
   const StepWork& of(std::int64_t step);
   /// Targets of the first `batches` validation batches, which are counted once: a run validates on the same ones each
@@ -36,13 +36,13 @@ class StepWorks {
     std::int64_t batches = 0, targets = 0;
   };
 
-  bool ranks_share() const { return !batches_.has_equal_steps() && hosts_.size() > 1; }
-  WorkShare my_share() const { return {.first = hosts_.rank(), .every = hosts_.size()}; }
+  bool ranks_share() const { return !batches_.has_equal_steps() && control_.size() > 1; }
+  WorkShare my_share() const { return {.first = control_.rank(), .every = control_.size()}; }
   void sum_together(std::int64_t first);
   std::int64_t count_together(std::int64_t batches) const;
 
   const Batches& batches_;
-  Communicator& hosts_;
+  Communicator& control_;
   std::int64_t first_ = 0;       ///< step of the first that is known
   std::vector<StepWork> known_;  ///< one step behind the other
   std::optional<Validation> validation_;

@@ -35,25 +35,25 @@ std::vector<std::int64_t> summed(const std::vector<std::uint32_t>& counts, Commu
 
 }  // namespace
 
-Trainer::Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, Mesh& mesh, Communicator& hosts,
+Trainer::Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, Mesh& mesh, Communicator& control,
                  Stream& stream, GemmTrace* gemms)
-    : Trainer(config, std::move(sampler), nullptr, mesh, hosts, stream, gemms) {}
+    : Trainer(config, std::move(sampler), nullptr, mesh, control, stream, gemms) {}
 
-Trainer::Trainer(const RunConfig& config, const Batches& batches, Mesh& mesh, Communicator& hosts, Stream& stream,
+Trainer::Trainer(const RunConfig& config, const Batches& batches, Mesh& mesh, Communicator& control, Stream& stream,
                  GemmTrace* gemms)
-    : Trainer(config, nullptr, &batches, mesh, hosts, stream, gemms) {}
+    : Trainer(config, nullptr, &batches, mesh, control, stream, gemms) {}
 
 Trainer::Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, const Batches* batches, Mesh& mesh,
-                 Communicator& hosts, Stream& stream, GemmTrace* gemms)
+                 Communicator& control, Stream& stream, GemmTrace* gemms)
     : config_(config),
       mesh_(mesh),
-      hosts_(hosts),
+      control_(control),
       stream_(stream),
       device_(stream.device()),
       batch_layout_{mesh.dp().rank(), mesh.dp().size(), config.train.micro_batch},
       sampler_(std::move(sampler)),
       batches_(batches == nullptr ? *sampler_ : *batches),
-      step_works_(batches_, hosts),
+      step_works_(batches_, control),
       validation_batches_(validation_batches(config, batches_)),
       pipeline_plan_(pipeline_plan(config, mesh.shape(), mesh.coordinates().pp)),
       fsdp_(fsdp_options(config, mesh.fsdp().size())),
@@ -155,7 +155,7 @@ PipelinedPasses::Data Trainer::pipeline_data(const ReadBatch& read, float loss_s
 
 std::vector<TensorChecks::Finding> Trainer::agree_on_findings(std::vector<std::uint32_t> counts) {
   model_.zero_duplicate_counts(counts);
-  return model_.findings(summed(counts, reductions::counts(hosts_)));
+  return model_.findings(summed(counts, reductions::counts(control_)));
 }
 
 void Trainer::name_non_finite(StepResult& result) {
@@ -176,7 +176,7 @@ double Trainer::validate() {
   const double mean = reading.loss_sum / static_cast<double>(std::max<std::int64_t>(targets, 1));
   if (!std::isfinite(mean)) {
     for (const auto& f : agree_on_findings(std::move(reading.counts))) {
-      if (hosts_.rank() == 0) log::warning("validation: {}", f.text());
+      if (control_.rank() == 0) log::warning("validation: {}", f.text());
     }
   }
   return mean;

@@ -45,23 +45,23 @@ struct StepResult {
 class Trainer {
  public:
   /// Collective. Makes the initial weights from run.seed. `sampler`: of the configuration's data
-  /// (src/train/start/open_data.h); `hosts`: the hosts of all ranks (src/comm/host_exchange.h).
-  Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, Mesh& mesh, Communicator& hosts, Stream& stream,
+  /// (src/train/start/open_data.h); `control`: the CPU side of all ranks (src/comm/control_exchange.h).
+  Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, Mesh& mesh, Communicator& control, Stream& stream,
           GemmTrace* gemms);
   /// Trains with other batches than those of the configuration's data.
-  Trainer(const RunConfig& config, const Batches& batches, Mesh& mesh, Communicator& hosts, Stream& stream,
+  Trainer(const RunConfig& config, const Batches& batches, Mesh& mesh, Communicator& control, Stream& stream,
           GemmTrace* gemms);
 
-  /// Gives the device all work of step `step`, counted from 1, without waiting for it. Collective, over the hosts too
+  /// Gives the device all work of step `step`, counted from 1, without waiting for it. Collective, over `control` too
   /// where steps differ in their work. Two at most may be under way.
   void launch(std::int64_t step);
   int under_way() const { return static_cast<int>(launched_.size()); }
   /// The result of the oldest step under way; waits for the device. What was not finite is this rank's `counts` alone.
   StepResult collect();
-  /// Says what was not finite on any rank, in the order of `counts`: fills `non_finite`. Collective over the hosts.
+  /// Says what was not finite on any rank, in the order of `counts`: fills `non_finite`. Collective over `control`.
   void name_non_finite(StepResult& result);
 
-  /// Mean loss over the first train.validation_batches batches of the validation split. Collective, over the hosts too.
+  /// Mean loss over the first train.validation_batches batches of the validation split. Collective, over `control` too.
   /// What was not finite in it is logged here, by unit and tensor.
   double validate();
   /// Divides the run's time among steps and pauses; collect() takes it up to the step's end.
@@ -85,7 +85,7 @@ class Trainer {
 
  private:
   Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, const Batches* batches, Mesh& mesh,
-          Communicator& hosts, Stream& stream, GemmTrace* gemms);
+          Communicator& control, Stream& stream, GemmTrace* gemms);
   /// Reads a micro-batch of this rank and brings it to the slot's place on the device.
   using ReadBatch = std::function<void(std::int64_t micro_batch, Batch&)>;
   MicroBatch upload(const ReadBatch& read, std::int64_t micro_batch, int slot, float loss_scale);
@@ -95,12 +95,12 @@ class Trainer {
   PipelinedPasses::Data pipeline_data(const ReadBatch& read, float loss_scale);
   float* loss_sum() { return loss_sum_.view().as<float>(); }
 
-  /// What was not finite on any rank. Collective over the hosts.
+  /// What was not finite on any rank. Collective over `control`.
   std::vector<TensorChecks::Finding> agree_on_findings(std::vector<std::uint32_t> counts);
 
   RunConfig config_;
   Mesh& mesh_;
-  Communicator& hosts_;
+  Communicator& control_;
   Stream& stream_;
   Device& device_;
   BatchLayout batch_layout_;

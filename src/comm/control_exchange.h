@@ -8,9 +8,10 @@
 
 namespace octet {
 
-// What the hosts of a group's ranks tell each other beside the work of their devices: payloads are host memory, so the
-// group is one on a CPU stream (an internal error otherwise). That of all ranks is called `hosts`, and `control` in
-// traces and tables of collectives. Collective, from the main thread.
+// What ranks tell each other beside the work of their devices. All of them do so by the group `control`, the CPU side
+// of all ranks in the mesh's order, which has that name in traces and tables of collectives too; some by a part of it.
+// Payloads are host memory, so such a group is on a CPU stream (an internal error otherwise). Collective over the
+// group, main thread.
 
 /// The bytes of every rank, in the order of ranks. Their lengths may differ.
 std::vector<std::string> gather_bytes(const std::string& mine, Communicator& group);

@@ -1,5 +1,5 @@
-// What the hosts of a group tell one of them, and it the others.
-#include "src/comm/host_exchange.h"
+// What the ranks of a group on the CPU tell one of them, and it the others.
+#include "src/comm/control_exchange.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace octet {
 namespace {
 
-class HostExchange : public testing::Test {
+class ControlExchange : public testing::Test {
  protected:
   /// Another length on every rank; of rank 0 nothing.
   static std::string text_of(int rank) {
@@ -19,7 +19,7 @@ class HostExchange : public testing::Test {
   std::unique_ptr<Communicator> world_ = make_mpi_communicator(*stream_, "world");
 };
 
-TEST_F(HostExchange, GathersForOneRankAlone) {
+TEST_F(ControlExchange, GathersForOneRankAlone) {
   for (int root = 0; root < world_->size(); ++root) {
     const std::vector<std::string> all = gather_bytes_to(root, text_of(world_->rank()), *world_);
     ASSERT_EQ(all.size(), world_->rank() == root ? static_cast<std::size_t>(world_->size()) : 0);
@@ -27,7 +27,7 @@ TEST_F(HostExchange, GathersForOneRankAlone) {
   }
 }
 
-TEST_F(HostExchange, ScattersToEachItsOwn) {
+TEST_F(ControlExchange, ScattersToEachItsOwn) {
   for (int root = 0; root < world_->size(); ++root) {
     std::vector<std::string> all;
     if (world_->rank() == root) {

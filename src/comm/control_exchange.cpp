@@ -1,4 +1,4 @@
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 namespace octet {
 namespace {
 
-void check_host(const Communicator& group) {
+void expect_cpu_stream(const Communicator& group) {
   if (group.stream().device().type() == DeviceType::cpu) return;
   throw internal_error("comm", "group {} is of device memory, expected one on a CPU stream", group.name());
 }
@@ -15,7 +15,7 @@ void check_host(const Communicator& group) {
 }  // namespace
 
 std::vector<std::string> gather_bytes(const std::string& mine, Communicator& group) {
-  check_host(group);
+  expect_cpu_stream(group);
   const auto ranks = static_cast<std::size_t>(group.size());
   const auto own = static_cast<std::int64_t>(mine.size());
   std::vector<std::int64_t> lengths(ranks);
@@ -33,7 +33,7 @@ std::vector<std::string> gather_bytes(const std::string& mine, Communicator& gro
 }
 
 std::vector<std::string> gather_bytes_to(int root, const std::string& mine, Communicator& group) {
-  check_host(group);
+  expect_cpu_stream(group);
   const auto own = static_cast<std::int64_t>(mine.size());
   std::vector<std::int64_t> lengths(static_cast<std::size_t>(group.size()));
   group.all_gather(&own, lengths.data(), sizeof own, DType::u8);
@@ -56,7 +56,7 @@ std::vector<std::string> gather_bytes_to(int root, const std::string& mine, Comm
 }
 
 std::string scatter_bytes(const std::vector<std::string>& of_root, int root, Communicator& group) {
-  check_host(group);
+  expect_cpu_stream(group);
   std::vector<std::int64_t> lengths(static_cast<std::size_t>(group.size()));
   if (group.rank() == root)
     std::ranges::transform(of_root, lengths.begin(), [](const auto& s) { return std::ssize(s); });
@@ -74,7 +74,7 @@ std::string scatter_bytes(const std::vector<std::string>& of_root, int root, Com
 }
 
 std::string broadcast_bytes(const std::string& of_root, int root, Communicator& group) {
-  check_host(group);
+  expect_cpu_stream(group);
   auto length = static_cast<std::int64_t>(of_root.size());
   group.broadcast(&length, sizeof length, DType::u8, root);
   std::string text = group.rank() == root ? of_root : std::string(static_cast<std::size_t>(length), '\0');
@@ -83,7 +83,7 @@ std::string broadcast_bytes(const std::string& of_root, int root, Communicator& 
 }
 
 void largest(std::int32_t* values, std::int64_t count, Communicator& group) {
-  check_host(group);
+  expect_cpu_stream(group);
   group.all_reduce(values, count, DType::i32, ReduceOp::max);
 }
 
