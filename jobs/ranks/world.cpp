@@ -2,6 +2,7 @@
 
 #include "jobs/ranks/gpu_together.h"
 #include "jobs/ranks/nccl_tuner.h"
+#include "jobs/ranks/node_order.h"
 #include "jobs/ranks/nvls.h"
 #include "src/base/log.h"
 #include "src/comm/mpi/mpi_communicator.h"
@@ -40,6 +41,7 @@ void set_up_nccl(const Device& device, const MpiRuntime& mpi, Communicator& cont
 
 std::unique_ptr<Communicator> make_world(Stream& stream, const MpiRuntime& mpi, Communicator& control,
                                          const NcclSettings& settings) {
+  warn_of_scattered_ranks(mpi.node(), control);
   set_up_nccl(stream.device(), mpi, control, settings);
   if (stream.device().type() == DeviceType::cpu) return control.on_stream(stream, "world");
   if (control.size() == 1 && !settings.one_rank_groups) return make_self_communicator(stream, "world");

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "jobs/ranks/launch_order.h"
 #include "jobs/ranks/library_versions.h"
 #include "jobs/ranks/rank_binding.h"
 #include "jobs/ranks/world.h"
@@ -16,6 +17,7 @@
 #include "src/train/options/layout.h"
 #include "src/train/options/run_options.h"
 #include "src/train/run/run.h"
+#include "src/train/step/run_settings.h"
 
 namespace octet {
 namespace {
@@ -77,6 +79,7 @@ void set_up(RankMachine& machine, const CommandLine& command, const RunConfig& c
                   config.train.slow_rank_every > 0 ? &machine.waits : nullptr),
       mesh_shape(config.parallel));
   if (device.type() == DeviceType::cuda) warn_of_pxn(config, mpi);
+  if (mpi.rank() == 0 && exchanges_on_several_streams(config)) warn_of_launch_order();
 }
 
 }  // namespace

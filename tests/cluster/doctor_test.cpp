@@ -120,6 +120,30 @@ TEST(Doctor, ThereAreSocketsForAllRanksOfTheJob) {
   EXPECT_EQ(with("unlimited", "SLURM_NTASKS=100000\n"), "ok: unlimited at most\n");
 }
 
+/// 8 communicators of NCCL's at 232 x 2048 x 72 bytes a rank and half a gibibyte, in whole gibibytes.
+TEST(Doctor, ThereIsSharedMemoryForTheCommunicatorsOfAllRanks) {
+  const auto with = [](int kibibytes, std::size_t gpus, const ClusterProfile* profile) {
+    Changed node;
+    const std::string driver = "proc/driver/nvidia/gpus/";
+    const std::vector<std::string> there = Machine(fixtures + "good").list("/" + driver);
+    for (std::size_t i = gpus; i < there.size(); ++i) node.without(driver + there[i]);
+    node.with("commands/df-shm", fmt::format("Filesystem 1024-blocks Used Available Capacity Mounted on\n"
+                                             "tmpfs {0} 0 {0} 0% /dev/shm\n",
+                                             kibibytes));
+    return node.check("limits.shared_memory", profile);
+  };
+  constexpr int gibibyte = 1 << 20;
+  EXPECT_EQ(with(3 * gibibyte - 1, 8, nullptr), "warning: 3.0 GiB free\n");
+  EXPECT_EQ(with(3 * gibibyte, 8, nullptr), "ok: 3.0 GiB free\n");
+  EXPECT_EQ(with(2 * gibibyte - 1, 4, nullptr), "warning: 2.0 GiB free\n");
+  EXPECT_EQ(with(2 * gibibyte, 4, nullptr), "ok: 2.0 GiB free\n");
+  EXPECT_EQ(with(gibibyte, 1, nullptr), "ok: 1.0 GiB free\n");
+  EXPECT_EQ(with(gibibyte - 1, 0, nullptr), "warning: 1.0 GiB free\n");
+  EXPECT_EQ(with(gibibyte, 0, nullptr), "ok: 1.0 GiB free\n");
+  const ClusterProfile profile = expected_node();  // of 8 GPUs
+  EXPECT_EQ(with(2 * gibibyte, 4, &profile), "warning: 2.0 GiB free\n");
+}
+
 TEST(Doctor, WithNothingThereHardwareIsNeverOk) {
   const TempFolder empty;
   const ClusterProfile profile = expected_node();

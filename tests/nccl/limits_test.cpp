@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -167,6 +168,33 @@ TEST_F(Limits, ManyRanksMeetAtSeveralIds) {
       EXPECT_EQ(x, static_cast<float>(size_));
     }
   }
+}
+
+/// An address at which rank 0 of every communicator waits for the others.
+TEST_F(Limits, GroupsThatWouldMeetAtOneAddressAreRefused) {
+  setenv("NCCL_COMM_ID", "127.0.0.1:9999", 1);
+  const auto world = make(*stream_, "world");
+  const auto again = world->split(0, rank_, "again");  // after the world, with the same rank 0
+  float x = 1;
+  again->all_reduce(&x, 1, DType::f32, ReduceOp::sum);
+  EXPECT_EQ(x, static_cast<float>(size_));
+  const auto split = [&] { world->split(rank_ / 2, rank_, "tp"); };
+  const bool several = size_ > 2 && (rank_ + 1 < size_ || size_ % 2 == 0);  // a rank that is left over needs no NCCL
+  if (several) {
+    EXPECT_HAS(
+        error_of(split, ExitCode::usage),
+        fmt::format("[comm] NCCL_COMM_ID is set, an address at which one group can meet; expected it unset for {} "
+                    "ranks in groups of 2 (tp)",
+                    size_));
+  } else {
+    EXPECT_NO_THROW(split());
+  }
+  nccl_.ranks_an_id = 1;
+  if (size_ > 2) {
+    EXPECT_HAS(error_of([&] { make(*stream_, "world"); }, ExitCode::usage), "by which one rank alone gives an id");
+  }
+  unsetenv("NCCL_COMM_ID");
+  EXPECT_NO_THROW(split());
 }
 
 }  // namespace

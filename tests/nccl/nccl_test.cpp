@@ -195,6 +195,16 @@ TEST_F(Nccl, AnErrorNamesOperationUnitAndGroupAndAborts) {
   EXPECT_EQ(stand_in().aborted, 1);
 }
 
+/// As where /dev/shm is full: nobody is to look for it on other hosts alone.
+TEST_F(Nccl, AnErrorOfTheSystemIsNotTakenForTheLossOfAnotherRank) {
+  stand_in().fails_with = ncclSystemError;
+  float x = 1;
+  const std::string message = message_of([&] { comm_->all_reduce(&x, 1, DType::f32, ReduceOp::sum); });
+  EXPECT_HAS(message, "; a call of the system failed on this host, or another rank cannot be reached");
+  EXPECT_EQ(message.find("another rank has ended"), std::string::npos) << message;
+  EXPECT_EQ(code_, ExitCode::lost_peer);
+}
+
 /// A wait for the device finds what the library reports, long before its deadline.
 TEST_F(Nccl, AnErrorEndsAWaitForTheDevice) {
   const Watchdog watchdog({.start = 600, .step = 600});

@@ -1,4 +1,4 @@
-// In which dtype GEMMs leave gradients, by the options of a run.
+// What follows from the options of a run: in which dtype GEMMs leave gradients, on how many streams groups work.
 #include "src/train/step/run_settings.h"
 
 #include <gtest/gtest.h>
@@ -39,6 +39,24 @@ TEST_F(GemmGradients, AreFp32WhereALaterMicroBatchIsAddedToThem) {
   EXPECT_EQ(with(2), DType::f32);
   config_.parallel.zero = Zero::two;
   EXPECT_EQ(with(2), DType::bf16) << "each is reduced by itself";
+}
+
+TEST(SeveralStreams, AreThoseOfOverlapOfAsyncTpAndOfAPipeline) {
+  RunConfig config;
+  config.device = DeviceType::cuda;
+  config.parallel.dp_shard = 1;
+  EXPECT_FALSE(exchanges_on_several_streams(config)) << "one shard";
+  config.parallel.tp = 8;
+  EXPECT_FALSE(exchanges_on_several_streams(config));
+  config.parallel.async_tp = true;
+  EXPECT_TRUE(exchanges_on_several_streams(config));
+  config.parallel.async_tp = false;
+  config.parallel.dp_shard = 2;
+  EXPECT_TRUE(exchanges_on_several_streams(config));
+  config.parallel.overlap = AutoBool::no;
+  EXPECT_FALSE(exchanges_on_several_streams(config));
+  config.parallel.pp = 2;
+  EXPECT_TRUE(exchanges_on_several_streams(config));
 }
 
 }  // namespace

@@ -15,6 +15,11 @@ std::optional<std::string> Examination::job_value(const std::string& name) const
   return found == job.end() ? std::nullopt : std::optional(found->value);
 }
 
+std::size_t Examination::gpus() const {
+  if (expects_gpus()) return static_cast<std::size_t>(profile->gpus.per_node);
+  return machine.list("/proc/driver/nvidia/gpus").size();
+}
+
 bool Examination::expects_devices() const {
   if (!expects_cards()) return false;
   if (profile->fabric != Fabric::custom || !profile->nics.hca.empty()) return true;

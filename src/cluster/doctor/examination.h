@@ -18,6 +18,8 @@ struct Examination {
   /// Says whether the profile has GPUs, or cards for traffic between nodes.
   bool expects_gpus() const { return profile != nullptr && profile->gpus.per_node > 0; }
   bool expects_cards() const { return profile != nullptr && profile->nics.per_node > 0; }
+  /// The GPUs that the profile has; where it has none or nobody names one, those that the driver has.
+  std::size_t gpus() const;
   /// Says whether these cards are devices in /sys/class/infiniband: all but those of a custom fabric whose profile
   /// names none and whose job takes sockets or the network of a plugin, of which Octet knows nothing.
   bool expects_devices() const;

@@ -50,8 +50,7 @@ Finding judge(const std::string& check, const std::vector<std::string>& faults, 
 }
 
 Finding count(const Examination& e, const Rows& gpus) {
-  const std::size_t on_bus = e.machine.list("/proc/driver/nvidia/gpus").size();
-  const std::size_t expected = e.expects_gpus() ? static_cast<std::size_t>(e.profile->gpus.per_node) : on_bus;
+  const std::size_t expected = e.gpus();
   const std::string seen = fmt::format("{} ({})", gpus.size(), gpus[0][1]);
   if (gpus.size() < expected && e.expects_gpus()) {
     return {"gpu.count", FindingState::bad, seen, fmt::format("{}, as {} says", expected, e.profile->name),

@@ -4,6 +4,7 @@
 #include <optional>
 #include <sstream>
 
+#include "src/base/round_up.h"
 #include "src/cluster/doctor/doctor_checks.h"
 #include "src/cluster/doctor/free_space.h"
 #include "src/cluster/machine/text_lines.h"
@@ -80,15 +81,32 @@ Finding check_open_files(const Examination& e) {
           "/etc/security/limits.d and LimitNOFILE=1048576 for slurmd"};
 }
 
+/// What NCCL takes of /dev/shm for a rank of a communicator, once that has a connection over the network and until it
+/// ends: proxyProgressInit in src/proxy.cc of NCCL 2.28.9 makes a ncclProxyOpsPool there by ncclShmOpen, which has the
+/// system keep room for all of it: a ncclProxyOp of 232 bytes for each of MAX_OPS_PER_PEER = 2048 and
+/// NCCL_MAX_LOCAL_RANKS = 72. That is so since 2.25; before, it is less than half of that.
+constexpr std::int64_t nccl_pool = std::int64_t{232} * 2048 * 72;
+/// Communicators of a rank that have such connections, as many as configs/runs/llama-405b-pp.yaml has: world, dp_shard,
+/// losses, stage_replica, gathers, reductions and a pipeline's two links.
+constexpr std::int64_t communicators = 8;
+/// MPI's, and what others have on the node.
+constexpr std::int64_t beside_nccl = std::int64_t{512} << 20;
+
 Finding check_shared_memory(const Examination& e) {
-  constexpr double least = 1024.0 * 1024 * 1024;
+  constexpr std::int64_t mebibyte = std::int64_t{1} << 20, gibibyte = mebibyte << 10;
+  const auto ranks = static_cast<std::int64_t>(e.gpus());
+  const std::int64_t least = round_up(ranks * communicators * nccl_pool + beside_nccl, gibibyte);
   const FreeSpace space = free_space(e.machine, "df-shm", "/dev/shm");
   if (!space.known) return missing("limits.shared_memory", false, space.reason, "", "");
-  const std::string seen = fmt::format("{:.1f} GiB free", space.bytes / least);
-  if (space.bytes >= least) return good("limits.shared_memory", seen);
-  return {"limits.shared_memory", FindingState::warning, seen, "1 GiB in /dev/shm",
-          "ranks of a node share memory there: start the container with --shm-size=8g or --ipc=host, or remove what "
-          "ended programs left in it"};
+  const std::string seen = fmt::format("{:.1f} GiB free", space.bytes / static_cast<double>(gibibyte));
+  if (space.bytes >= static_cast<double>(least)) return good("limits.shared_memory", seen);
+  const std::string who = ranks == 0
+                              ? "ranks of a node share memory there"
+                              : fmt::format("NCCL takes {} MiB there for each rank of each communicator between nodes",
+                                            ceil_div(nccl_pool, mebibyte));
+  return {"limits.shared_memory", FindingState::warning, seen,
+          fmt::format("{} GiB in /dev/shm{}", least / gibibyte, ranks == 0 ? "" : fmt::format(", for {} ranks", ranks)),
+          who + ": start the container with --shm-size=8g or --ipc=host, or remove what ended programs left in it"};
 }
 
 }  // namespace

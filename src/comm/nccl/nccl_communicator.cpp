@@ -119,13 +119,13 @@ class NcclCommunicator final : public Communicator, private GroupMember {
   std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
     if (CallGroup::open())
       throw internal_error("comm", "split of group {} between group_begin and group_end", this->name());
-    return make_nccl_communicator(rendezvous_->split(color, key, std::move(name)), stream_, settings_, api_);
+    return made_of(rendezvous_->split(color, key, std::move(name)));
   }
 
   std::unique_ptr<Communicator> split_by_node(std::string name) override {
     if (CallGroup::open())
       throw internal_error("comm", "split of group {} between group_begin and group_end", this->name());
-    return make_nccl_communicator(rendezvous_->split_by_node(std::move(name)), stream_, settings_, api_);
+    return made_of(rendezvous_->split_by_node(std::move(name)));
   }
 
   std::unique_ptr<Communicator> alias(std::string name) override {
@@ -152,6 +152,11 @@ class NcclCommunicator final : public Communicator, private GroupMember {
     int exchanges;
   };
 
+  /// The communicator of ranks that a split of this one has put together.
+  std::unique_ptr<Communicator> made_of(std::unique_ptr<Communicator> part) {
+    require_one_meeting(*part, size());
+    return make_nccl_communicator(std::move(part), stream_, settings_, api_);
+  }
   static std::size_t bytes_of(std::int64_t count, DType dtype) {
     return static_cast<std::size_t>(count * size_of(dtype));
   }

@@ -178,8 +178,12 @@ std::string NcclGroup::oldest() const {
 }
 
 std::string NcclGroup::describe(ncclResult_t result) const {
-  const bool remote = result == ncclRemoteError || result == ncclSystemError;
-  return nccl_reason(api_, result) + (remote ? "; another rank has ended or cannot be reached" : "");
+  std::string text = nccl_reason(api_, result);
+  if (result == ncclRemoteError) text += "; another rank has ended or cannot be reached";
+  // Of what NCCL asks of this host: memory in /dev/shm or locked for a card, files, threads; a connection too.
+  if (result == ncclSystemError)
+    text += "; a call of the system failed on this host, or another rank cannot be reached";
+  return text;
 }
 
 }  // namespace octet

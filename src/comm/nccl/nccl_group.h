@@ -48,8 +48,10 @@ class NcclGroup final : public InFlight {
   /// The group of NCCL has ended.
   void ended() { exchanges_ = 0; }
   /// The host may be ahead of the device by fewer operations than this: with FSDP those of a dozen blocks, with tensor
-  /// parallelism those of about three, which should cover what delays the host (not measured). Without a bound the host
-  /// would run ahead until CUDA takes no more launches, and block there, where it cannot ask NCCL for errors.
+  /// parallelism those of about three, which should cover what delays the host (not measured). With parallel.async_tp
+  /// each of a block's four exchanges in a direction is size() - 1 operations, so that with 8 ranks it is less than a
+  /// block. Without a bound the host would run ahead until CUDA takes no more launches, and block there, where it
+  /// cannot ask NCCL for errors.
   static constexpr std::size_t most_ahead = 24;
 
   /// The stream has been given `operation`. Waits until the device is less than most_ahead behind.

@@ -34,8 +34,8 @@ void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_node, int r
                 const std::string& ways = "more ranks");
 
 /// Bytes of a GPU that NCCL takes for the communicators of a run (DryRun::groups), with `ranks_on_node` ranks on each
-/// node and the run's variables (config.nccl.variables): the upper estimate of src/comm/nccl_footprint.h. 0 where no
-/// NCCL is used: on device cpu, or for one rank.
+/// node, which follow each other, and the run's variables (config.nccl.variables): the upper estimate of
+/// src/comm/nccl_footprint.h. 0 where no NCCL is used: on device cpu, or for one rank.
 std::int64_t nccl_needs(const std::vector<DryGroup>& groups, const RunConfig& config, int ranks_on_node);
 
 /// The memory of that rank of the run on that mesh, with workspaces of the size of that device's kernels: the peaks of

@@ -43,6 +43,11 @@ FsdpOptions fsdp_options(const RunConfig& config, int shards) {
           .one_rank_exchange = config.parallel.one_rank_exchange};
 }
 
+bool exchanges_on_several_streams(const RunConfig& config) {
+  const ParallelConfig& p = config.parallel;
+  return fsdp_options(config, static_cast<int>(p.dp_shard * p.cp)).overlap || p.async_tp || p.pp > 1;
+}
+
 std::string zero_text(const FsdpOptions& fsdp, int shards) {
   if (!exchanges(shards, fsdp)) return fmt::format("zero {}: all is whole, there is one shard", fsdp.zero);
   if (fsdp.zero == Zero::three) return "zero 3: weights gathered and let go around each use";

@@ -18,6 +18,10 @@ namespace octet {
 /// memory plan has said before (fit_run).
 FsdpOptions fsdp_options(const RunConfig& config, int shards);
 
+/// Says whether the groups of a run work on several streams, as its model does with what exchanges beside it: gathers
+/// and reductions, parts of tensor parallelism (parallel.async_tp), a pipeline's messages.
+bool exchanges_on_several_streams(const RunConfig& config);
+
 /// Says what these options mean for weights and gradients: "zero 2: weights whole during a step".
 std::string zero_text(const FsdpOptions& fsdp, int shards);
 
