@@ -7,7 +7,7 @@
 #include <map>
 
 #include "src/base/log.h"
-#include "src/comm/host_exchange.h"
+#include "src/comm/control_exchange.h"
 
 namespace octet {
 
