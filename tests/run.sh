@@ -368,7 +368,9 @@ if ((!quick)); then
   [[ -z $(asan_rooms) ]] || { selected 'build asan' && build asan; }
   for room in $(asan_rooms); do
     case $room in
-      agreement | checkpoints | comm | equivalence | evaluate | parallel) run_room "$room" asan 600 "$( ((long)) && ranks_of "$room" || echo 1 3)" ;;
+      agreement | checkpoints | comm | equivalence | evaluate | parallel | train_ranks)
+        run_room "$room" asan 600 "$( ((long)) && ranks_of "$room" || echo 1 3)"
+        ;;
       *) run_room "$room" asan 900 ;;
     esac
   done
