@@ -54,7 +54,7 @@ source tests/support/steps.sh
 
 # The rooms whose tests run under the sanitizers, and those that are compiled and tested with clang's optimiser too:
 # what takes no whole training run, of the rooms that have changed themselves; --long takes them all.
-asan_rooms() { rooms | if ((long)); then cat; else grep -vxE 'train|jobs|commbench' | changed; fi; }
+asan_rooms() { rooms | if ((long)); then cat; else grep -vxE 'train|jobs|jobs_parts|commbench' | changed; fi; }
 tsan_rooms() { echo base checkpoints comm device tuning | if ((long)); then cat; else changed; fi; }
 tsan_nccl_rooms() { echo base comm device nccl | if ((long)); then cat; else changed; fi; }
 clang_rooms() { rooms | if ((long)); then cat; else grep -xE 'base|device|tensor|kernels' | changed; fi; }
@@ -368,7 +368,9 @@ if ((!quick)); then
   [[ -z $(asan_rooms) ]] || { selected 'build asan' && build asan; }
   for room in $(asan_rooms); do
     case $room in
-      agreement | checkpoints | comm | equivalence | evaluate | parallel) run_room "$room" asan 600 "$( ((long)) && ranks_of "$room" || echo 1 3)" ;;
+      checkpoints | comm | equivalence | evaluate | jobs_ranks | parallel | train_ranks)
+        run_room "$room" asan 600 "$( ((long)) && ranks_of "$room" || echo 1 3)"
+        ;;
       *) run_room "$room" asan 900 ;;
     esac
   done

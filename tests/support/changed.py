@@ -12,7 +12,8 @@ Usage: tests/support/changed.py [--hours N] WHAT      N: on main, against the la
        tests/support/changed.py tests ROOM...      those of the rooms whose test program is made of a changed file
        tests/support/changed.py own ROOM...        those of the rooms that have a changed file of their own; of the test
                                                    programs that are of several rooms, those whose own test has changed,
-                                                   and `equivalence`, which trains, with every room that training needs
+                                                   and `equivalence` and `train_ranks`, which train, with every room that
+                                                   training needs
        tests/support/changed.py fuzz ROOM...       those of the rooms whose readers have changed, which octet-fuzz-ROOM
                                                    holds: the room itself, or what tests/fuzz/ROOM.cpp includes of rooms
                                                    that have no such program; all, where a file of tests/fuzz has changed
@@ -31,6 +32,7 @@ BUILD = ("cmake/compiler.cmake", "cmake/options.cmake", "cmake/rooms.cmake", "CM
          "tests/support/mpi_main.cpp", "tests/support/lsan.supp", "tests/golden/")
 DEVICE_BUILD = {"cmake/compiler.cmake", "cmake/cuda.cmake", "cmake/options.cmake", "jobs/install-cuda.sh"}
 NO_PART = re.compile(r"\.md$|^tests/support/\w+\.(py|sh)$")  # pages, and the scripts of tests/run.sh
+TRAINING = ("equivalence", "train_ranks")  # the programs that train
 HOURS = 0  # of --hours
 CODE = (".h", ".cpp", ".cu", ".cuh", ".inc")
 
@@ -122,7 +124,7 @@ def reach(names, rooms):
 
 def is_made_of(test, changed, rooms, tests, above=True):
     """above: what stands on a changed room counts as well."""
-    if above or test == "equivalence":
+    if above or test in TRAINING:
         linked = reach(tests.get(test, []) + ([test] if test in rooms else []), rooms)
     else:
         linked = {test} & set(rooms)

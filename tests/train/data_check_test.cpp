@@ -4,24 +4,18 @@
 
 #include <algorithm>
 
-#include "jobs/run/command_line.h"
 #include "src/base/error.h"
 #include "src/data/tokenizer_identity.h"
 #include "src/train/options/run_options.h"
 #include "src/train/options/settings_check.h"
 #include "tests/support/error_of.h"
+#include "tests/train/english_run.h"
 
 namespace octet {
 namespace {
 
-RunConfig english() {
-  const std::string file = OCTET_SOURCE_DIR "/configs/runs/english-5m.yaml";
-  const char* words[] = {"octet-train", file.c_str()};
-  return parse_command_line(2, words).config;
-}
-
 RunConfig run_of(std::vector<DataSource> train, std::vector<WeightChange> changes = {}) {
-  RunConfig config = english();
+  RunConfig config = english_run();
   config.data.train = std::move(train);
   config.data.changes = std::move(changes);
   return config;
@@ -29,7 +23,7 @@ RunConfig run_of(std::vector<DataSource> train, std::vector<WeightChange> change
 
 /// What a checkpoint keeps of those settings.
 RunConfig stored_and_read(const RunConfig& config) {
-  return stored_config(stored_yaml(config), "step-10", english());
+  return stored_config(stored_yaml(config), "step-10", english_run());
 }
 
 DataHistory after_10(const RunConfig& then, const RunConfig& now) {

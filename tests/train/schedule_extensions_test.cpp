@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "jobs/run/command_line.h"
 #include "src/train/options/run_options.h"
 #include "src/train/options/settings_check.h"
 #include "tests/support/error_of.h"
+#include "tests/train/english_run.h"
 
 namespace octet {
 namespace {
@@ -117,9 +117,8 @@ TEST(ScheduleExtensions, AnotherScheduleOnPurposeIsStretchedToo) {
 }
 
 TEST(ScheduleExtensions, CheckpointsKeepTheExtensions) {
-  const std::string file = OCTET_SOURCE_DIR "/configs/runs/english-5m.yaml";
-  const char* words[] = {"octet-train", file.c_str(), "--schedule.extend", "rewarm"};
-  const RunConfig command = parse_command_line(4, words).config;
+  RunConfig command = english_run();
+  command.schedule.extend = rewarm;
   RunConfig saved = command;
   saved.schedule.extensions = {{rewarm, 100}, {constant, 200}};
   const std::string text = stored_yaml(saved);

@@ -4,18 +4,18 @@
 
 #include <functional>
 
-#include "jobs/run/command_line.h"
 #include "src/train/options/run_options.h"
 #include "tests/support/error_of.h"
 #include "tests/support/expect_has.h"
+#include "tests/train/english_run.h"
 
 namespace octet {
 namespace {
 
 RunConfig some_settings() {
-  const std::string file = OCTET_SOURCE_DIR "/configs/runs/english-5m.yaml";
-  const char* words[] = {"octet-train", file.c_str(), "--precision", "float8"};
-  return parse_command_line(4, words).config;
+  RunConfig config = english_run();
+  config.precision = Precision::float8;
+  return config;
 }
 
 struct Checked {

@@ -1,15 +1,14 @@
 // Values that do not go together, in memory: what validate() and the layout refuse.
 #include <algorithm>
-#include <array>
 #include <limits>
 
-#include "jobs/run/command_line.h"
 #include "src/ops/recipes/recipe_list.h"
 #include "src/train/options/checks.h"
 #include "src/train/options/layout.h"
 #include "src/train/options/validate.h"
 #include "tests/support/error_of.h"
 #include "tests/support/expect_parts.h"
+#include "tests/train/english_run.h"
 
 namespace octet {
 namespace {
@@ -17,29 +16,24 @@ namespace {
 using test::error_of;
 using test::expect_parts;
 
-RunConfig sample() {
-  const std::array words{"octet-train", OCTET_SOURCE_DIR "/configs/runs/english-5m.yaml"};
-  return parse_command_line(static_cast<int>(words.size()), words.data()).config;
-}
-
 TEST(Validate, ChecksValuesSetInMemory) {
-  RunConfig c = sample();
+  RunConfig c = english_run();
   validate(c);
   c.optimizer.lr = std::numeric_limits<double>::quiet_NaN();
   expect_parts(error_of([&] { validate(c); }), {"optimizer.lr = nan", ">= 0"});
-  c = sample();
+  c = english_run();
   c.optimizer.clip_norm = 1e-50;  // 0 in fp32, which would be no clipping
   expect_parts(error_of([&] { validate(c); }), {"optimizer.clip_norm = 1e-50", "at least 1e-30"});
-  c = sample();
+  c = english_run();
   c.schedule.kind = static_cast<ScheduleKind>(3);
   expect_parts(error_of([&] { validate(c); }), {"schedule.kind = ", "constant, wsd, cosine"});
-  c = sample();
+  c = english_run();
   c.train.micro_batch = 0;
   expect_parts(error_of([&] { validate(c); }), {"train.micro_batch = 0"});
 }
 
 TEST(Validate, AWarmUpAndADecayFillAtMostTheRun) {
-  RunConfig c = sample();
+  RunConfig c = english_run();
   c.train.steps = 100;
   c.schedule = {.kind = ScheduleKind::wsd, .warmup_steps = 40, .decay_steps = 60};
   EXPECT_NO_THROW(validate(c));
@@ -52,7 +46,7 @@ TEST(Validate, AWarmUpAndADecayFillAtMostTheRun) {
 }
 
 TEST(Validate, RecomputeNeedsTwoBlocks) {
-  RunConfig c = sample();
+  RunConfig c = english_run();
   c.recompute.mode = RecomputeMode::full;
   validate(c);
   c.recompute.every = c.model.layers / 2;
@@ -65,7 +59,7 @@ TEST(Validate, RecomputeNeedsTwoBlocks) {
 }
 
 TEST(Validate, RecomputeKeepsTheCastWhereThereIsOne) {
-  RunConfig c = sample();
+  RunConfig c = english_run();
   c.recompute = {.mode = RecomputeMode::selective, .keep = {"attention_output", "attention_cast"}};
   c.precision = Precision::float8;
   validate(c);
@@ -117,7 +111,7 @@ TEST(Validate, Float8NeedsMultiplesOf16) {
     for (std::size_t i = 0; i < table.size(); ++i) {
       if (table[i].async && float8_recipe({.recipe = recipe})->casts_where_read()) continue;
       SCOPED_TRACE(fmt::format("{}, row {}", recipe, i));
-      RunConfig c = sample();
+      RunConfig c = english_run();
       c.precision = Precision::float8;
       c.float8.recipe = recipe;
       table[i].change(c);
@@ -135,7 +129,7 @@ TEST(Validate, Float8NeedsMultiplesOf16) {
 
 /// What a refusal says would do, does.
 TEST(Validate, WeightsThatDoNotFitAreToldBeforeTokensAndNeverToKeepAllLinearsInBf16) {
-  RunConfig c = sample();
+  RunConfig c = english_run();
   c.precision = Precision::float8;
   c.model.dim = 40, c.model.heads = 4, c.model.head_dim = 10, c.model.kv_heads = 4;  // no linear has a weight that fits
   c.train.micro_batch = 1;
@@ -143,7 +137,7 @@ TEST(Validate, WeightsThatDoNotFitAreToldBeforeTokensAndNeverToKeepAllLinearsInB
   const auto refusal = [&] { return error_of([&] { validate(c); }); };
   expect_parts(refusal(), {"n = 40 (outputs of model 5m)", "16; precision bf16 would do, or a model of another shape"});
   EXPECT_EQ(refusal().find("bf16_linears"), std::string::npos);
-  c.model = sample().model;
+  c.model = english_run().model;
   c.model.dim = 64, c.model.heads = 4, c.model.head_dim = 16, c.model.kv_heads = 2, c.model.ffn_dim = 128;
   c.float8.recipe = "blockwise";
   c.train.seq_len = 32;
@@ -163,7 +157,7 @@ TEST(Validate, WeightsThatDoNotFitAreToldBeforeTokensAndNeverToKeepAllLinearsInB
 
 /// Scales of 128 values: the 5m model has multiples of 128 but for what tensor parallelism makes of its kv heads.
 TEST(Validate, BlockwiseNeedsMultiplesOf128) {
-  RunConfig c = sample();
+  RunConfig c = english_run();
   c.precision = Precision::float8;
   c.float8.recipe = "blockwise";
   c.train.micro_batch = 1;
@@ -192,7 +186,7 @@ TEST(Validate, BlockwiseNeedsMultiplesOf128) {
 }
 
 TEST(Validate, GpusThatHaveTheGemmsOfARecipe) {
-  RunConfig c = sample();
+  RunConfig c = english_run();
   struct Row {
     const char* recipe;
     std::vector<int> has, has_not;
@@ -214,7 +208,7 @@ TEST(Validate, GpusThatHaveTheGemmsOfARecipe) {
 }
 
 TEST(Validate, Float8Choices) {
-  RunConfig c = sample();
+  RunConfig c = english_run();
   using enum AutoBool;
   struct Row {
     const char* recipe;
@@ -235,7 +229,7 @@ TEST(Validate, Float8Choices) {
 }
 
 TEST(Validate, AttentionEndsAtItsWidestHead) {
-  RunConfig c = sample();
+  RunConfig c = english_run();
   c.model.head_dim = 256;
   validate(c);
   c.model.head_dim = 288;
@@ -247,7 +241,7 @@ TEST(Validate, AttentionEndsAtItsWidestHead) {
 }
 
 TEST(Layout, ResolvesAndRefuses) {
-  RunConfig c = sample();
+  RunConfig c = english_run();
   c.train.global_batch = 24;
   c.train.micro_batch = 2;
   EXPECT_EQ(resolve_layout(c, 3).dp_shard, 3);
@@ -271,7 +265,7 @@ TEST(Layout, ResolvesAndRefuses) {
 }
 
 TEST(Layout, RefusesWholeGradientsThatNobodyKeeps) {
-  RunConfig c = sample();
+  RunConfig c = english_run();
   c.train.global_batch = 24;
   c.train.micro_batch = 2;
   c.parallel.whole_gradients = GradientForm::bf16;
@@ -296,7 +290,7 @@ TEST(Layout, RefusesWholeGradientsThatNobodyKeeps) {
 
 /// Replicas exchange after the passes alone.
 TEST(Layout, RefusesGraphsOfPassesThatCannotBeOne) {
-  RunConfig c = sample();
+  RunConfig c = english_run();
   c.device = DeviceType::cuda;
   c.precision = Precision::float8;
   c.graphs = AutoBool::yes;
@@ -334,7 +328,7 @@ TEST(Layout, RefusesGraphsOfPassesThatCannotBeOne) {
 }
 
 TEST(Validate, RefusesRoomForAnUpdateThatMayStayWhereItIs) {
-  RunConfig c = sample();
+  RunConfig c = english_run();
   c.device = DeviceType::cuda;
   c.optimizer.beside_gemms = BesideGemms::free;
   for (const AutoBool beside : {AutoBool::no, AutoBool::automatic}) {
@@ -360,7 +354,7 @@ TEST(Validate, ProposesTheRecipesThatARuleTakes) {
       }
     }
   };
-  RunConfig c = sample();
+  RunConfig c = english_run();
   c.precision = Precision::float8;
   c.float8.all_gather = AutoBool::yes;
   expect_takes_the_proposed(c, "expected auto or false, or recipe tensorwise or delayed", "float8.all_gather = true");
@@ -372,7 +366,7 @@ TEST(Validate, ProposesTheRecipesThatARuleTakes) {
 
 /// Ranks with pieces of one weight exchange its abs-max after the update, where a recipe computes its scale then.
 TEST(Layout, RefusesAnUpdateBesideTheForwardPassBeforeAnExchange) {
-  RunConfig c = sample();
+  RunConfig c = english_run();
   c.optimizer.beside_forward = AutoBool::yes;
   const auto expect_refused = [&](const RunConfig& config, int ranks, const std::string& who) {
     expect_parts(error_of([&] {

@@ -11,10 +11,10 @@
 #include "src/comm/failure.h"
 #include "src/metrics/status.h"
 #include "src/train/options/option_texts.h"
-#include "tests/equivalence/loop_run.h"
 #include "tests/equivalence/trainer_test.h"
 #include "tests/support/expect_has.h"
 #include "tests/support/forwarding_communicator.h"
+#include "tests/train_ranks/loop_run.h"
 
 namespace octet {
 namespace {

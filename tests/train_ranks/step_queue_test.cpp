@@ -11,9 +11,9 @@
 namespace octet {
 namespace {
 
-class Pipeline : public TrainerTest {
+class LateResults : public TrainerTest {
  protected:
-  Pipeline() : mesh_(make_mpi_communicator(*stream_, "world"), {.dp_shard = 0}) {
+  LateResults() : mesh_(make_mpi_communicator(*stream_, "world"), {.dp_shard = 0}) {
     config_.train.steps = 6;
     config_.train.micro_batch = 1;
   }
@@ -32,7 +32,7 @@ class Pipeline : public TrainerTest {
 
 using Steps = std::vector<std::int64_t>;
 
-TEST_F(Pipeline, LateResultsComeInOrderAndAreThoseOfTheSteps) {
+TEST_F(LateResults, ComeInOrderAndAreThoseOfTheSteps) {
   const auto a = trainer(), b = trainer();
   StepQueue at_once(*a, *world_, false), late(*b, *world_, true);
   std::vector<double> losses, late_losses;
@@ -53,7 +53,7 @@ TEST_F(Pipeline, LateResultsComeInOrderAndAreThoseOfTheSteps) {
 }
 
 /// Of one rank, the last: all learn of it at the same step, and have that step's result.
-TEST_F(Pipeline, AWishOfOneRankSettlesAll) {
+TEST_F(LateResults, AWishOfOneRankSettlesAll) {
   const auto mine = trainer();
   StepQueue late(*mine, *world_, true);
   const bool asks = world_->rank() == world_->size() - 1;
@@ -67,7 +67,7 @@ TEST_F(Pipeline, AWishOfOneRankSettlesAll) {
 }
 
 /// What one rank counts, every rank names; a step that followed changed nothing, and counts for itself.
-TEST_F(Pipeline, NamesWhatWasNotFiniteAnywhere) {
+TEST_F(LateResults, NameWhatWasNotFiniteAnywhere) {
   const auto mine = trainer();
   StepQueue late(*mine, *world_, true);
   ASSERT_TRUE(late.advance(1, nothing, true).results[0].is_finite());
@@ -85,7 +85,7 @@ TEST_F(Pipeline, NamesWhatWasNotFiniteAnywhere) {
 }
 
 /// In 32 bits the sums of two ranks and more would be 0, or negative.
-TEST_F(Pipeline, NamesWhatHasNoRoomIn32Bits) {
+TEST_F(LateResults, NameWhatHasNoRoomIn32Bits) {
   const auto mine = trainer();
   StepResult result = train_step(*mine, 1);
   ASSERT_FALSE(result.found_any());

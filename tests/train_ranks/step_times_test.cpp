@@ -4,9 +4,9 @@
 #include <numeric>
 
 #include "src/train/step/model_state.h"
-#include "tests/equivalence/loop_run.h"
 #include "tests/equivalence/trainer_test.h"
 #include "tests/parallel/recording_device.h"
+#include "tests/train_ranks/loop_run.h"
 
 namespace octet {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "checkpoints/restore/restore.h"
 #include "src/comm/trace.h"
-#include "tests/equivalence/loop_run.h"
 #include "tests/equivalence/trainer_test.h"
 #include "tests/support/unlike_sums.h"
+#include "tests/train_ranks/loop_run.h"
 
 namespace octet {
 namespace {
