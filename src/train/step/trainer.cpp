@@ -155,7 +155,7 @@ PipelinedPasses::Data Trainer::pipeline_data(const ReadBatch& read, float loss_s
 
 std::vector<TensorChecks::Finding> Trainer::agree_on_findings(std::vector<std::uint32_t> counts) {
   model_.zero_duplicate_counts(counts);
-  return model_.findings(summed(counts, reductions::counts(control_)));
+  return model_.findings(summed(counts, control_));
 }
 
 void Trainer::name_non_finite(StepResult& result) {
