@@ -6,8 +6,9 @@
 /// the ranks that have different parts of it, and over no two that have the same; a maximum may meet a part twice.
 /// Ranks that have nothing of a quantity (a pipeline stage without the head has no loss) bring 0.
 ///
-/// What has the dimensions of tensors goes between devices, by a group of the mesh. What the CPU sides of ranks
-/// know goes by `control` (src/comm/control_exchange.h), which is never a group of the mesh but in a dry run.
+/// What has the dimensions of tensors goes between devices, by a group of the mesh. What the CPU sides of ranks know
+/// goes over all ranks, by `control` (src/comm/control_exchange.h), which is never a group of the mesh but in a dry
+/// run: the counters of what is not finite, requests to stop or to save, the ranks' pace.
 namespace octet::reductions {
 
 /// Sum. Data parts and context parts have losses of different tokens; the ranks of a tp group compute all of theirs.
@@ -52,24 +53,10 @@ inline Communicator& cast_amax(Mesh& mesh) {
   return mesh.world();
 }
 
-/// Sum of the counters of what is not finite, which are of all units and parameters on every rank, by their ids; those
-/// of gradients only where counts_gradients().
-inline Communicator& counts(Communicator& control) {
-  return control;
-}
-/// Replicas hold equal gradients, and the first one's count.
+/// Says whether this rank's counters of gradients that are not finite go into the sum over all ranks: replicas hold
+/// equal gradients, and the first one's count.
 inline bool counts_gradients(const Mesh& mesh) {
   return mesh.coordinates().dp_replicate == 0;
-}
-
-/// Maximum of requests to stop or to save: any rank may have been asked, and all do the same.
-inline Communicator& requests(Communicator& control) {
-  return control;
-}
-
-/// All ranks' pace, side by side: any rank may hold up all the others.
-inline Communicator& pace(Communicator& control) {
-  return control;
 }
 
 }  // namespace octet::reductions

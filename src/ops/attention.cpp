@@ -7,13 +7,6 @@
 namespace octet {
 namespace {
 
-/// Keys and values of the whole sequence have to be on this rank.
-void expect_whole_sequences(const OpContext& context) {
-  if (context.cp.part().count == 1) return;
-  throw internal_error("ops", "attention over sequences that {} ranks hold between them is not there yet",
-                       context.cp.part().count);
-}
-
 template <typename AnyShape>
 void expect_shapes(const Expect& expect, const AnyShape& shape, std::int64_t queries, std::int64_t keys,
                    const Qkv& tensors, const Tensor& o) {
@@ -42,7 +35,6 @@ void* allocate_for(Arena& scratch, Args& args, RowDocuments documents, const Byt
 
 void attention_forward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Qkv& inputs,
                        const Attended& out) {
-  expect_whole_sequences(context);
   const std::int64_t tokens = shape.batch * shape.seq;
   expect_shapes({"attention"}, shape, tokens, tokens, inputs, out.o);
   {
@@ -63,7 +55,6 @@ void attention_forward(OpContext& context, const AttentionShape& shape, RowDocum
 
 void attention_backward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Qkv& inputs,
                         const Attended& made, const Tensor& d_o, const Qkv& gradients) {
-  expect_whole_sequences(context);
   const std::int64_t tokens = shape.batch * shape.seq;
   expect_shapes({"attention backward"}, shape, tokens, tokens, inputs, made.o);
   expect_shapes({"gradients of attention"}, shape, tokens, tokens, gradients, d_o);
@@ -95,7 +86,6 @@ SpanAttentionShape span_shape(const AttentionShape& shape, std::int64_t queries,
 
 void span_attention(OpContext& context, const SpanAttentionShape& shape, const Qkv& inputs, const Tensor& o,
                     const std::int32_t* spans, std::int64_t longest) {
-  expect_whole_sequences(context);
   expect_shapes({"attention to spans"}, shape, shape.queries, shape.keys, inputs, o);
   const ArenaScope scope(context.scratch);
   SpanAttention args{.shape = shape,

@@ -17,7 +17,6 @@ struct OpContext {
   Arena& scratch;                         ///< ops rewind what they take
   Exchange& exchange;                     ///< of the tensor-parallel group
   GemmTrace* gemms = nullptr;             ///< null: not traced
-  Exchange& cp = no_exchange();           ///< of the context-parallel group, between whose ranks sequences are cut
   std::int64_t gemm_multiprocessors = 0;  ///< Gemm::multiprocessors of its linears
 };
 

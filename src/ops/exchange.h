@@ -8,11 +8,10 @@
 
 namespace octet {
 
-/// What ops exchange with the other ranks of a group, tensor-parallel or context-parallel (OpContext), the only place
-/// where an op meets other ranks; src/parallel implements it. A tensor-parallel group cuts the tokens of a micro-batch
-/// into equal parts, end to end: a rank holds its part of the residual stream ("rows"), and the whole ("all tokens") of
-/// what its heads and columns compute with. All calls are on the op's stream, and every rank of the group makes the
-/// same ones in the same order.
+/// What ops exchange with the other ranks of their tensor-parallel group (OpContext), the only place where an op meets
+/// other ranks; src/parallel implements it. The group cuts the tokens of a micro-batch into equal parts, end to end: a
+/// rank holds its part of the residual stream ("rows"), and the whole ("all tokens") of what its heads and columns
+/// compute with. All calls are on the op's stream, and every rank of the group makes the same ones in the same order.
 class Exchange {
  public:
   /// `pipelined`: has the calls in parts, below.
@@ -81,11 +80,5 @@ class NoExchange : public Exchange {
   void send_part(int, const Tensor&, void*) override {}
   void finish_scatter(const Tensor&, const Tensor&, void*) override {}
 };
-
-/// The exchange of a group of one rank.
-inline Exchange& no_exchange() {
-  static NoExchange none;
-  return none;
-}
 
 }  // namespace octet

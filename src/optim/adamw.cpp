@@ -47,19 +47,4 @@ void adamw_step(Stream& stream, const KernelTable& kernels, const OptimizerConfi
   }
 }
 
-std::int64_t update_multiprocessors(const OptimizerConfig& config, std::int64_t of_device) {
-  if (config.beside_multiprocessors > 0) return std::min(config.beside_multiprocessors, of_device);
-  return std::min(of_device, (of_device * 16 + 131) / 132 / 2 * 2);
-}
-
-std::int64_t gemm_multiprocessors_during_update(const OptimizerConfig& config, std::int64_t of_device) {
-  const std::int64_t left = of_device - update_multiprocessors(config, of_device);
-  return 2 * left < of_device ? 0 : left;
-}
-
-bool gemms_leave_room(const OptimizerConfig& config, int shards) {
-  if (config.beside_forward != AutoBool::yes) return false;
-  return config.beside_gemms == BesideGemms::free || (config.beside_gemms == BesideGemms::automatic && shards == 1);
-}
-
 }  // namespace octet

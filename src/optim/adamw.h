@@ -29,20 +29,6 @@ void adamw_step(Stream& stream, const KernelTable& kernels, const OptimizerConfi
                 std::span<const OptimizerSlice> slices, const float* clip_factor, const std::uint32_t* skip,
                 std::int64_t multiprocessors = 0);
 
-/// The multiprocessors that an update beside a forward pass takes on a device that has `of_device`: as few as
-/// make no step longer than more of them do. They are 16 of the 132 of an H100, where that was measured
-/// (docs/gpu-results.md), and as many in proportion on other devices; an even number, as the update's blocks go in
-/// pairs, unless the configuration names another (beside_multiprocessors).
-std::int64_t update_multiprocessors(const OptimizerConfig& config, std::int64_t of_device);
-
-/// The multiprocessors that are left to GEMMs during such an update (Gemm::multiprocessors); 0, which means all, where
-/// fewer than half of them would be left.
-std::int64_t gemm_multiprocessors_during_update(const OptimizerConfig& config, std::int64_t of_device);
-
-/// Says whether the GEMMs of a forward pass are chosen for what an update leaves of a GPU. It depends on the
-/// configuration alone, so that a run that goes on has the GEMMs of one that never stopped.
-bool gemms_leave_room(const OptimizerConfig& config, int shards);
-
 /// False when the parameter's name contains one of `no_decay`.
 bool decays(const OptimizerConfig& config, const std::string& parameter);
 

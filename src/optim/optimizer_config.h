@@ -30,7 +30,7 @@ struct OptimizerConfig {
   /// (obstacle_to_update_beside) and passes are not graphs. Off by default: on an H100 at its power limit it saves
   /// little (docs/gpu-results.md).
   AutoBool beside_forward = AutoBool::no;
-  std::int64_t beside_multiprocessors = 0;  ///< of the GPU, that it then takes; 0: update_multiprocessors
+  std::int64_t beside_multiprocessors = 0;  ///< of the GPU, that it then takes; 0: gpu_split decides
   BesideGemms beside_gemms = BesideGemms::automatic;
 };
 

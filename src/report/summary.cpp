@@ -163,7 +163,7 @@ std::vector<std::int64_t> restart_steps(const RunFiles& run) {
   return restart_steps(run.metrics, run.discarded, integer_option(run, "train.log_every", 1));
 }
 
-Throughput mean_throughput(const std::vector<StepMetrics>& metrics, const std::vector<std::int64_t>& restarts) {
+TokensPerSecond mean_throughput(const std::vector<StepMetrics>& metrics, const std::vector<std::int64_t>& restarts) {
   double tokens = 0, training = 0;
   std::optional<double> wall = 0;
   for (std::size_t i = 1; i < metrics.size(); ++i) {

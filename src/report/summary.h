@@ -21,14 +21,14 @@ std::vector<TableRow> summary_table(const std::vector<RunFiles>& runs);
 /// stand there.
 std::vector<TableRow> differing_options(const std::vector<RunFiles>& runs);
 
-/// Tokens a second; nothing where it is not known.
-struct Throughput {
+/// Of a run; nothing where it is not known.
+struct TokensPerSecond {
   std::optional<double> with_pauses;  ///< by wall time: not known of files in which a pause is not
   std::optional<double> training;     ///< by the time of the steps alone
 };
 
 /// The mean of all lines but the first of each start, which warms up; nothing where there is no other.
-Throughput mean_throughput(const std::vector<StepMetrics>& metrics, const std::vector<std::int64_t>& restarts);
+TokensPerSecond mean_throughput(const std::vector<StepMetrics>& metrics, const std::vector<std::int64_t>& restarts);
 
 /// The steps at which the run's restarts went on (run_files.h).
 std::vector<std::int64_t> restart_steps(const RunFiles& run);

@@ -42,9 +42,9 @@ TEST(Reductions, MeetEveryPartOnce) {
     EXPECT_EQ(summed(reductions::gradients_not_cut(mesh), bit(c.tp)), all(s.tp));
     EXPECT_EQ(summed(reductions::gathered_weight_amax(mesh), bit(c.tp)), all(s.tp));
     EXPECT_EQ(summed(reductions::cast_amax(mesh), bit(mesh.world().rank())), all(ranks));
-    // Counters of gradients are of pieces, in every replica the same.
+    // Counters of gradients are of pieces, in every replica the same, and are summed over all ranks.
     const std::int32_t counted = reductions::counts_gradients(mesh) ? bit(piece) : 0;
-    EXPECT_EQ(summed(reductions::counts(mesh.world()), counted), all(s.dp_shard * s.tp));
+    EXPECT_EQ(summed(mesh.world(), counted), all(s.dp_shard * s.tp));
   }
 }
 

@@ -72,18 +72,6 @@ struct Attention : test::OpsTest {
   }
 };
 
-/// A part of the keys would give numbers that nobody can tell from right ones.
-TEST_F(Attention, PartsOfSequencesAreRefused) {
-  NoExchange second_of_two({1, 2});
-  OpContext cut{.stream = op_.stream,
-                .kernels = op_.kernels,
-                .scratch = op_.scratch,
-                .exchange = op_.exchange,
-                .cp = second_of_two};
-  EXPECT_THROW(attention_forward(cut, s, {}, inputs(), out()), Error);
-  EXPECT_THROW(attention_backward(cut, s, {}, inputs(), out(), inputs().q, inputs()), Error);
-}
-
 TEST_F(Attention, ForwardEqualsTheDefinition) {
   forward();
   EXPECT_LT(test::distance(o, reference()), 1e-6);

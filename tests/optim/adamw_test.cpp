@@ -118,41 +118,5 @@ TEST_F(AdamW, ARaisedFlagStopsEveryGroup) {
   EXPECT_EQ(decayed.amax, amax) << "of the weights as they are";
 }
 
-TEST(MultiprocessorsBeside, AreSixteenOf132) {
-  OptimizerConfig config;
-  EXPECT_EQ(update_multiprocessors(config, 132), 16);
-  EXPECT_EQ(update_multiprocessors(config, 108), 14);
-  EXPECT_EQ(update_multiprocessors(config, 148), 18) << "even";
-  EXPECT_EQ(update_multiprocessors(config, 0), 0) << "of a CPU";
-  config.beside_multiprocessors = 48;
-  EXPECT_EQ(update_multiprocessors(config, 132), 48);
-  EXPECT_EQ(update_multiprocessors(config, 16), 16);
-}
-
-TEST(MultiprocessorsBeside, GemmsHaveTheOthers) {
-  OptimizerConfig config;
-  EXPECT_EQ(gemm_multiprocessors_during_update(config, 132), 116);
-  EXPECT_EQ(gemm_multiprocessors_during_update(config, 0), 0) << "of a CPU";
-  config.beside_multiprocessors = 66;
-  EXPECT_EQ(gemm_multiprocessors_during_update(config, 132), 66);
-  config.beside_multiprocessors = 68;
-  EXPECT_EQ(gemm_multiprocessors_during_update(config, 132), 0) << "less than half is left: all";
-}
-
-TEST(LeavesRoom, ByTheConfigurationAlone) {
-  const auto of = [](AutoBool beside, BesideGemms gemms, int shards) {
-    OptimizerConfig config;
-    config.beside_forward = beside;
-    config.beside_gemms = gemms;
-    return gemms_leave_room(config, shards);
-  };
-  EXPECT_TRUE(of(AutoBool::yes, BesideGemms::automatic, 1));
-  EXPECT_FALSE(of(AutoBool::yes, BesideGemms::automatic, 2)) << "the update is short";
-  EXPECT_TRUE(of(AutoBool::yes, BesideGemms::free, 2));
-  EXPECT_FALSE(of(AutoBool::yes, BesideGemms::all, 1));
-  EXPECT_FALSE(of(AutoBool::automatic, BesideGemms::automatic, 1)) << "passes may be graphs";
-  EXPECT_FALSE(of(AutoBool::no, BesideGemms::automatic, 1));
-}
-
 }  // namespace
 }  // namespace octet

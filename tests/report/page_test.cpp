@@ -120,7 +120,7 @@ TEST(Summary, ThroughputIsWithPausesAndWithout) {
   EXPECT_EQ(mean_throughput(metrics, {}).with_pauses, std::nullopt) << "files of older versions";
   for (StepMetrics& m : metrics) m.validation_seconds = m.checkpoint_stall_seconds = m.wait_seconds = 1;
   metrics[2].data_seconds = 12;
-  const Throughput mean = mean_throughput(metrics, {});
+  const TokensPerSecond mean = mean_throughput(metrics, {});
   EXPECT_EQ(mean.training, 100);
   EXPECT_EQ(mean.with_pauses, 2200.0 / (22 + 3 + 3 + 12));
 }

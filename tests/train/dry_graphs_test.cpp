@@ -181,7 +181,6 @@ TEST(GraphsOnADryGpu, ThatAreGivenUpLetUpdatesGoBeside) {
     trainer.launch(step);
     trainer.collect();
     EXPECT_NE(trainer.model().update_under_way(), trainer.graphs().on()) << "step " << step;
-    EXPECT_EQ(trainer.updates_beside(), !trainer.graphs().on());
     with_graphs += trainer.graphs().on() ? 1 : 0;
   }
   EXPECT_GT(with_graphs, 0);

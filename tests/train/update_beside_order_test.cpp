@@ -315,7 +315,7 @@ TEST(UpdateBesideState, IsAtRestForWhoTakesIt) {
     const RunConfig config = config_of("tensorwise");
     ShardedModel model(llama_settings(config, 0), {}, fsdp_options(config, 1), mesh, *stream, nullptr);
     model.begin_step(1);
-    model.finish_step(1, 1e-3, true);
+    model.finish_step(1, 1e-3, GpuSplit{});
     take(model);
     float value = 0;
     kernels_of(*stream).sum(*stream, {.x = &value, .n = 1, .out = &value});

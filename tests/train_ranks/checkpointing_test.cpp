@@ -44,13 +44,10 @@ class CheckpointingTest : public TrainerTest {
     config_.checkpoint.max_age = max_age;
     checkpoints_ = std::make_unique<Checkpointing>(config_, environment_, *trainer_, *log_, StartingPoint{});
   }
-  /// As the loop does, to the end.
+  /// Begins a save, and returns when it is committed or has failed.
   void save(std::int64_t step) {
     checkpoints_->start(step, 2.0);
-    for (int i = 0; i < 1000 && checkpoints_->busy(); ++i) {
-      checkpoints_->poll();
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    checkpoints_->finish_pending();
   }
   /// The disk refuses: what a checkpoint needs on rank 0 beside its own files.
   void take_metrics_away() {

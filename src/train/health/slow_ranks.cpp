@@ -5,7 +5,6 @@
 
 #include "src/base/log.h"
 #include "src/comm/control_exchange.h"
-#include "src/comm/reductions.h"
 
 namespace octet {
 namespace {
@@ -114,7 +113,7 @@ void SlowRankWatch::step(std::int64_t step) {
 }
 
 void SlowRankWatch::compare(std::int64_t step) {
-  const std::vector<std::string> all = gather_bytes(packed(mine_), reductions::pace(control_));
+  const std::vector<std::string> all = gather_bytes(packed(mine_), control_);
   std::vector<RankPace> ranks;
   ranks.reserve(all.size());
   for (const std::string& bytes : all) ranks.push_back(unpacked(bytes));

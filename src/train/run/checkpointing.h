@@ -18,17 +18,15 @@
 namespace octet {
 
 /// A run's checkpoints as its loop sees them: when one is due, what goes into it, what the log says. With
-/// checkpoint.interval off it does nothing. Main thread; all methods but due(), expected_seconds() and newest() are
-/// collective, and in the phase `checkpoint` of the watchdog. A save that failed on any rank is logged and tried again
-/// at the next interval. Once the last committed checkpoint is as old as checkpoint.max_age, all ranks throw when a
-/// save that begins then fails.
+/// checkpoint.interval off it does nothing. Main thread; what polls, saves or waits is collective, and in the phase
+/// `checkpoint` of the watchdog, and the questions on(), due(), expected_seconds() and newest() are local. A save that
+/// failed on any rank is logged and tried again at the next interval. Once the last committed checkpoint is as old as
+/// checkpoint.max_age, all ranks throw when a save that begins then fails.
 class Checkpointing {
  public:
   Checkpointing(const RunConfig& config, const RunEnvironment& environment, Trainer& trainer, RunLog& log,
                 const StartingPoint& from);
 
-  /// Says whether a checkpoint is being written.
-  bool busy() const { return on() && saver_->busy(); }
   bool on() const { return saver_ != nullptr; }
   /// Says whether a checkpoint should follow step `step`. Minutes are counted by rank 0 alone: the ranks agree in the
   /// step (Requests).

@@ -8,7 +8,6 @@
 #include "src/base/seconds_since.h"
 #include "src/comm/control_exchange.h"
 #include "src/comm/operation.h"
-#include "src/comm/reductions.h"
 #include "src/train/health/replica_check.h"
 #include "src/train/health/slow_ranks.h"
 #include "src/train/run/ending.h"
@@ -72,7 +71,7 @@ class Loop {
   /// it time for a step, so that every start makes progress.
   std::optional<int> end_unbegun() {
     const auto own = static_cast<int>(parts_.stop.urgent_reason());
-    const auto stop = static_cast<StopReason>(largest(own, reductions::requests(parts_.environment.control)));
+    const auto stop = static_cast<StopReason>(largest(own, parts_.environment.control));
     if (stop == StopReason::none) return std::nullopt;
     parts_.checkpoints.finish_pending();
     return leave(stopped_by(stop));

@@ -9,8 +9,8 @@
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
 #include "src/base/seconds_since.h"
+#include "src/comm/control_exchange.h"
 #include "src/comm/operation.h"
-#include "src/comm/reductions.h"
 #include "src/model/step_costs.h"
 #include "src/train/health/device_health.h"
 #include "src/train/options/option_texts.h"
@@ -134,9 +134,8 @@ int run_training(const RunConfig& configured, const RunEnvironment& environment,
   Device& device = environment.stream.device();
   const auto ranks_on_gpu = static_cast<int>(configured.nccl.ranks_per_gpu);
   const auto on_all_ranks = [&](const MemoryPlan& plan) {
-    std::int32_t lacking = fits(plan, device, environment.ranks_on_node, ranks_on_gpu) ? 0 : 1;
-    reductions::counts(environment.control).all_reduce(&lacking, 1, DType::i32, ReduceOp::sum);
-    return lacking == 0;
+    const bool lacks = !fits(plan, device, environment.ranks_on_node, ranks_on_gpu);
+    return largest(lacks ? 1 : 0, environment.control) == 0;
   };
   RunConfig planned = configured;
   planned.nccl.variables = nccl_variables();

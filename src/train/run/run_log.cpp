@@ -4,21 +4,9 @@
 
 #include "src/base/log.h"
 #include "src/comm/failure.h"
-#include "src/data/data_identity.h"
 #include "src/data/passes.h"
-#include "src/model/step_costs.h"
-#include "src/train/step/run_settings.h"
 
 namespace octet {
-namespace {
-
-/// FLOPs of a token in fp8 GEMMs.
-double float8_flops(const RunConfig& config, Stream& stream) {
-  if (config.precision != Precision::float8) return 0;
-  return step_flops(llama_settings(config, 0), stream).float8;
-}
-
-}  // namespace
 
 RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory)
     : config_(config),
@@ -27,7 +15,8 @@ RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDi
       metrics_(directory_),
       status_(directory_, config.train.steps),
       writes_(environment.control.rank() == 0),
-      float8_flops_(float8_flops(config, environment.stream)) {}
+      throughput_(config, environment.control.size(), environment.stream.device(),
+                  float8_flops(config, environment.stream)) {}
 
 void RunLog::begin(const StartingPoint& from) {
   from_ = from.step;
@@ -53,22 +42,10 @@ void RunLog::go_on() {
 }
 
 void RunLog::set_data(const Sampler& sampler, std::span<const double> bytes_per_token) {
+  if (!writes_) return;
   sampler_ = &sampler;
-  if (!writes_ || config_.data.validation_fraction == 0) return;
-  const std::int64_t batches = config_.train.validation_batches;
-  const std::int64_t samples =
-      batches == 0 ? sampler_->order().validation_samples() : batches * config_.train.global_batch;
-  validation_bytes_per_token_ = validation_bytes_per_token(sampler_->order(), samples, bytes_per_token);
-  if (!validation_bytes_per_token_) return;
-  log::info("data: a token of what is validated on stands for {:.3f} bytes of text", *validation_bytes_per_token_);
-}
-
-void RunLog::add_time(const Spent& spent, std::int64_t steps, const StepWork& work) {
-  for (Interval* interval : {&since_line_, &all_}) {
-    interval->spent += spent;
-    interval->steps += steps;
-    interval->pairs_of_tokens += work.pairs_of_tokens;
-  }
+  const std::optional<double> bytes = throughput_.set_data(sampler, bytes_per_token);
+  if (bytes) log::info("data: a token of what is validated on stands for {:.3f} bytes of text", *bytes);
 }
 
 void RunLog::warn_if_no_targets(std::int64_t step, const StepWork& work) {
@@ -82,22 +59,10 @@ void RunLog::warn_if_no_targets(std::int64_t step, const StepWork& work) {
 
 void RunLog::log_step(const StepResult& result, std::optional<double> validation_loss) {
   if (!writes_) return;
-  const StepMetrics metrics = metrics_of(result, validation_loss);
-  since_line_ = {};
+  const StepMetrics metrics = throughput_.take_line(result, validation_loss, status_.restarts());
   if (environment_.lease != nullptr) environment_.lease->verify_if_late();  // a line of it is read as the owner's
   metrics_.record(metrics);
   log::out("{}", console_line(metrics));
-}
-
-std::string RunLog::summary() const {
-  if (all_.steps == 0) return "";
-  const Spent& spent = all_.spent;
-  const double tokens = tokens_of(all_.steps);
-  return fmt::format(
-      "; {} step(s) in {:.2f} s: {} tokens/s with pauses, {} training alone (pauses: data {:.2f} s, validation {:.2f} "
-      "s, checkpoints {:.2f} s, waiting to start {:.2f} s)",
-      all_.steps, spent.total(), grouped(tokens / spent.total()), grouped(tokens / spent[Activity::step]),
-      spent[Activity::data], spent[Activity::validation], spent[Activity::checkpoint], spent[Activity::wait]);
 }
 
 void RunLog::log_data_changes(std::int64_t step) const {
@@ -153,7 +118,7 @@ void RunLog::end(const std::string& state, const std::string& reason, int exit_c
   }
   if (state == "failed") leave_reason(static_cast<ExitCode>(exit_code), reason);
   status_.write(state, reason, exit_code, step);
-  const std::string line = fmt::format("{} after step {}: {}{}", state, step, reason, summary());
+  const std::string line = fmt::format("{} after step {}: {}{}", state, step, reason, throughput_.summary());
   state == "failed" ? log::error("{}", line) : log::info("{}", line);
   if (exit_code == static_cast<int>(ExitCode::resumable) && !environment_.command.empty()) {
     log::info("to go on: {}", environment_.command);

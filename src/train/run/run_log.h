@@ -5,10 +5,10 @@
 
 #include "checkpoints/save/saver.h"
 #include "src/base/error.h"
-#include "src/metrics/step_metrics.h"
 #include "src/train/plan/memory_plan.h"
 #include "src/train/run/metrics_book.h"
 #include "src/train/run/status_book.h"
+#include "src/train/run/throughput.h"
 #include "src/train/start/run_environment.h"
 
 namespace octet {
@@ -29,13 +29,14 @@ class RunLog {
   /// again, and status.json counts a restart. Where no step is left there is no event file. Throws as begin().
   void open();
 
-  /// The data of the steps, for passes over them (epochs), and the bytes of text that a token of each source stands
-  /// for, 0 where it is not known: from here on validation losses have bits per byte beside them, where all that is
-  /// validated on is known. `sampler` must outlive the log.
+  /// Throughput's, of which the log says what a token of the validation split stands for. `sampler` must outlive the
+  /// log.
   void set_data(const Sampler& sampler, std::span<const double> bytes_per_token);
-  /// Adds time of the run, and how many steps with what work ended in it: every step's and every pause's, logged or
-  /// not. What was added since the line before makes up a line's times, and all of it those of the end.
-  void add_time(const Spent& spent, std::int64_t steps, const StepWork& work = {});
+  /// Throughput's: every step's and every pause's, logged or not. What was added since the line before makes up a
+  /// line's times, and all of it those of the end.
+  void add_time(const Spent& spent, std::int64_t steps, const StepWork& work = {}) {
+    throughput_.add(spent, steps, work);
+  }
   /// Warns, once, of a step with nothing to learn from: its loss of 0 is no success. For every step, logged or not.
   void warn_if_no_targets(std::int64_t step, const StepWork& work);
   /// Writes the line of a step whose time has been added.
@@ -64,19 +65,6 @@ class RunLog {
  private:
   /// Moves the lines of steps that are done again, and counts and says so.
   void go_on();
-  StepMetrics metrics_of(const StepResult& result, std::optional<double> validation_loss) const;
-  /// Tokens a second by wall time and by that of steps, with the pauses; empty where there was no step.
-  std::string summary() const;
-  /// Passes over each source; empty where the steps are of no sampler.
-  std::vector<double> passes_done(std::int64_t step) const;
-  double tokens_of(std::int64_t steps) const;
-
-  /// Sums over some steps of the run, and over what lay between them.
-  struct Interval {
-    Spent spent;
-    std::int64_t steps = 0;
-    std::int64_t pairs_of_tokens = 0;  ///< of those steps
-  };
 
   const RunConfig& config_;
   const RunEnvironment& environment_;
@@ -84,11 +72,9 @@ class RunLog {
   MetricsBook metrics_;
   StatusBook status_;
   bool writes_;
-  double float8_flops_;        ///< a token
-  std::int64_t from_ = 0;      ///< the step that this start goes on from
-  Interval since_line_, all_;  ///< since this start
+  Throughput throughput_;
+  std::int64_t from_ = 0;  ///< the step that this start goes on from
   bool warned_of_targets_ = false;
-  std::optional<double> validation_bytes_per_token_{};
   const Sampler* sampler_ = nullptr;  ///< since set_data()
 };
 

@@ -5,7 +5,6 @@
 
 #include "src/base/log.h"
 #include "src/comm/control_exchange.h"
-#include "src/comm/reductions.h"
 #include "src/train/run/shared_warnings.h"
 
 namespace octet {
@@ -33,7 +32,7 @@ Requests StepQueue::agree(std::span<StepResult> results, const Requests& own) {
   const bool found = std::ranges::any_of(results, [](const StepResult& r) { return r.found_any(); });
   std::array<std::int32_t, 4> flags = {found ? 1 : 0, static_cast<std::int32_t>(own.stop), own.checkpoint ? 1 : 0,
                                        log::SharedWarnings::any() ? 1 : 0};
-  largest(flags.data(), flags.size(), reductions::requests(control_));
+  largest(flags.data(), flags.size(), control_);
   const auto [any_found, stop, checkpoint, any_warnings] = flags;
   if (any_warnings != 0) tell_shared_warnings(control_);
   if (any_found != 0) {

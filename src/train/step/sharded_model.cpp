@@ -71,16 +71,16 @@ void ShardedModel::weights_changed() {
   weights_.invalidate();
 }
 
-void ShardedModel::begin_step(std::int64_t micro_batches, bool gemms_leave_room) {
+void ShardedModel::begin_step(std::int64_t micro_batches, std::int64_t gemm_multiprocessors) {
   sink_.begin_step(micro_batches);
-  model_.leave_room(gemms_leave_room ? gemm_multiprocessors_during_update(optimizer_, device_.multiprocessors()) : 0);
+  model_.leave_room(gemm_multiprocessors);
 }
 
 void ShardedModel::forward_backward(const MicroBatch& batch) {
   model_.forward_backward(batch, weights_, sink_);
 }
 
-void ShardedModel::finish_step(std::int64_t step, double lr, bool beside) {
+void ShardedModel::finish_step(std::int64_t step, double lr, const std::optional<GpuSplit>& beside) {
   const StepPartScope part(StepPart::optimizer);
   join_update();
   sink_.finish_step();
@@ -94,12 +94,12 @@ void ShardedModel::finish_step(std::int64_t step, double lr, bool beside) {
 }
 
 /// Unit by unit, in the order in which the next forward pass asks for them.
-void ShardedModel::update(std::int64_t step, double lr, bool beside) {
+void ShardedModel::update(std::int64_t step, double lr, const std::optional<GpuSplit>& beside) {
   if (beside && weight_scales_.exchanges(reductions::weight_amax(mesh_))) {
     throw internal_error("train", "an update beside the model's stream, after which ranks exchange abs-maxes");
   }
-  Stream& stream = updates_.begin(beside);
-  const std::int64_t few = beside ? update_multiprocessors(optimizer_, device_.multiprocessors()) : 0;
+  Stream& stream = updates_.begin(beside.has_value());
+  const std::int64_t few = beside ? beside->update : 0;
   bool model_waits = true;  // it has nothing to do before the embedding and the first block are updated
   const std::span<OptimizerSlice> slices = slices_;
   for (std::size_t unit = 0; unit < parameters().units.size(); ++unit) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "src/comm/mesh.h"
@@ -12,6 +14,7 @@
 #include "src/parallel/pipeline/tied_embedding.h"
 #include "src/parallel/tp_exchange.h"
 #include "src/parallel/update_events.h"
+#include "src/train/step/update_overlap.h"
 
 namespace octet {
 
@@ -28,18 +31,18 @@ class ShardedModel {
   /// To be called after the masters were written. Makes weight scales from scratch and forgets gathered weights.
   void weights_changed();
 
-  /// A training step is begin_step, `micro_batches` times forward_backward, and finish_step. `gemms_leave_room`: the
-  /// update of the step before may still run beside the first forward pass, whose GEMMs then leave it its part of a
-  /// GPU.
-  void begin_step(std::int64_t micro_batches, bool gemms_leave_room = false);
+  /// A training step is begin_step, `micro_batches` times forward_backward, and finish_step. The update of the step
+  /// before may still run beside the first forward pass, whose GEMMs then leave it its part of a GPU:
+  /// `gemm_multiprocessors` is GpuSplit::gemms.
+  void begin_step(std::int64_t micro_batches, std::int64_t gemm_multiprocessors = 0);
   /// Forward and backward of one micro-batch, whose gradients are added to those before; tokens and targets
   /// [micro_batch, seq_len] on the device.
   void forward_backward(const MicroBatch& batch);
-  /// Sums replicas, clips by the global norm, updates weights and their scales. `step` counts from 1. `beside`: the
-  /// update is under way on a stream of its own when the model's stream is done with the step, and what comes next
-  /// waits for what it needs of it (UpdateEvents). Internal error where ranks must exchange abs-maxes after the update
-  /// (obstacle_to_update_beside).
-  void finish_step(std::int64_t step, double lr, bool beside = false);
+  /// Sums replicas, clips by the global norm, updates weights and their scales. `step` counts from 1. With `beside` the
+  /// update is under way on a stream of its own when the model's stream is done with the step, on that part of a GPU,
+  /// and what comes next waits for what it needs of it (UpdateEvents). Internal error where ranks must exchange
+  /// abs-maxes after the update (obstacle_to_update_beside).
+  void finish_step(std::int64_t step, double lr, const std::optional<GpuSplit>& beside = {});
   /// The model's stream comes after the update: for what reads or writes the state by addresses that it had before.
   void join_update() { updates_.join(); }
   /// Says whether an update is under way beside the model's stream.
@@ -83,7 +86,7 @@ class ShardedModel {
     updates_.join();
     return state;
   }
-  void update(std::int64_t step, double lr, bool beside);
+  void update(std::int64_t step, double lr, const std::optional<GpuSplit>& beside);
   /// Has the update leave the parameter at `place` too, in the form in which it is gathered; null: nowhere.
   void leave_weight(std::size_t parameter, void* place);
   /// Moves on the histories of recipes that have one (`delayed`). To be called before the optimizer, which replaces the

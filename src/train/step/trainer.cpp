@@ -60,9 +60,8 @@ Trainer::Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, cons
       model_(llama_settings(config, pipeline_plan_, fsdp_, mesh.tp().rank()), config.optimizer, fsdp_, mesh, stream,
              gemms),
       graphs_(config.graphs, obstacle_to_graphs(config, mesh.fsdp().size(), mesh.tp().size()), stream),
-      update_overlap_(config.optimizer, obstacle_to_update_beside(config, mesh.fsdp().size(), mesh.tp().size()),
-                      device_),
-      gemms_leave_room_(gemms_leave_room(config.optimizer, mesh.fsdp().size())),
+      update_overlap_(config.optimizer, mesh.fsdp().size(),
+                      obstacle_to_update_beside(config, mesh.fsdp().size(), mesh.tp().size()), device_),
       loss_sum_(device_, DType::f32, {1}, Purpose::workspace),
       reader_(model_, stream),
       clock_(stream) {
@@ -83,12 +82,11 @@ void Trainer::launch(std::int64_t step) {
   result.lr = learning_rate(config_.schedule, config_.optimizer.lr, step, config_.train.steps);
   result.work = step_works_.of(step - 1);
   const float loss_scale = 1.0f / static_cast<float>(std::max<std::int64_t>(result.work.targets, 1));
-  model_.begin_step(batches_.micro_batches(batch_layout_), gemms_leave_room_);
+  model_.begin_step(batches_.micro_batches(batch_layout_), update_overlap_.split().gemms);
   device_.zero(loss_sum(), 4, stream_);
   train_passes([&](std::int64_t m, Batch& batch) { batches_.train_batch(step - 1, batch_layout_, m, batch); },
                loss_scale);
-  update_overlap_.log_changes(updates_beside(), gemms_leave_room_);
-  model_.finish_step(step, result.lr, updates_beside());
+  model_.finish_step(step, result.lr, update_overlap_.decide(graphs_.on()));
   reductions::loss(mesh_).all_reduce(loss_sum(), 1, DType::f32, ReduceOp::sum);
   reader_.take(loss_sum());
   launched_.push_back({std::move(result), clock_.mark(Activity::wait)});
@@ -155,7 +153,7 @@ PipelinedPasses::Data Trainer::pipeline_data(const ReadBatch& read, float loss_s
 
 std::vector<TensorChecks::Finding> Trainer::agree_on_findings(std::vector<std::uint32_t> counts) {
   model_.zero_duplicate_counts(counts);
-  return model_.findings(summed(counts, reductions::counts(control_)));
+  return model_.findings(summed(counts, control_));
 }
 
 void Trainer::name_non_finite(StepResult& result) {

@@ -78,8 +78,6 @@ class Trainer {
   }
   ShardedModel& model() { return model_; }
   const PassGraphs& graphs() const { return graphs_; }
-  /// Says whether the next step's update will be beside the forward pass after it.
-  bool updates_beside() const { return update_overlap_.beside(graphs_.on()); }
   /// What the stream is given from now on comes after the last update, whose time is the last step's.
   void join_update();
 
@@ -116,9 +114,6 @@ class Trainer {
   std::vector<std::unique_ptr<BatchUpload>> uploads_;  ///< by slot
   PassGraphs graphs_;
   UpdateOverlap update_overlap_;
-  /// The GEMMs of every step's first forward pass leave room for an update, even where none is under way beside it
-  /// (updates_beside says whether one will be).
-  bool gemms_leave_room_;
   TensorBuffer loss_sum_;  ///< [1]
   ScalarReader reader_;
   StepClock clock_;
