@@ -33,6 +33,27 @@ TEST(Lint, WhatHasNoEffectOnAFabricIsSaid) {
   EXPECT_NE(lint(table(), sockets, "", nullptr).front().advice.find("NCCL_NET=Socket"), std::string::npos);
 }
 
+/// Google's GPUDirect-TCPX reads NCCL's variables of sockets; gIB and HPC-X's IBext read those of verbs.
+TEST(Lint, OfAPluginsNetworkItIsNotKnownWhatHasAnEffect) {
+  ClusterProfile custom = read_profile("grand-teton");
+  custom.environment.generate = false;
+  custom.environment.variables.clear();
+  const auto advice = [&](const char* net, const std::string& name) {
+    for (const Finding& f : lint(table(), {{"NCCL_NET", net}, {name, "4"}}, "2.28.9", &custom)) {
+      if (f.check == name) return f.advice;
+    }
+    return std::string("none");
+  };
+  for (const char* name : {"NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD", "NCCL_IB_QPS_PER_CONNECTION"}) {
+    EXPECT_EQ(advice("GPUDirectTCPX_v7", name).find("has no effect"), std::string::npos) << name;
+  }
+  for (const char* net : {"IB", "gIB", "IBext_v10"}) {
+    EXPECT_EQ(advice(net, "NCCL_SOCKET_NTHREADS"),
+              fmt::format("has no effect: traffic between nodes does not go that way (NCCL_NET={})", net));
+    EXPECT_EQ(advice(net, "NCCL_IB_QPS_PER_CONNECTION").find("has no effect"), std::string::npos) << net;
+  }
+}
+
 TEST(Lint, WhatLeavesTheFabricIsBad) {
   const ClusterProfile infiniband = read_profile("ibm-infiniband");
   EXPECT_TRUE(one("NCCL_NET", "Socket", "2.28.9", &infiniband).starts_with("bad"));

@@ -108,7 +108,14 @@ TEST(Lint, Rules) {
       {"MPIR_CVAR_UNHEARD_OF", "1", "warning", "not in Octet's list of the variables of MPICH"},
       {"FI_PROVIDER", "tcp", "warning", "not EFA"},
       {"FI_PROVIDER", "efa", "ok", "providers"},
+      {"OFI_NCCL_UNHEARD_OF", "1", "warning", "not in Octet's list of the variables of aws-ofi-nccl"},
       {"NCCL_SHARP_MAX_COMMS", "4", "ok", "read by the SHARP plugin"},
+      {"NCCL_TUNER_CONFIG_PATH", "/a3u.txtpb", "ok", "read by Google's tuner plugin"},
+      {"NCCL_TUNER_CONFIG_FILE", "/tuner.conf", "ok", "example of a tuner plugin"},
+      {"NCCL_DYNAMIC_CHUNK_SIZE", "524288", "ok", "read by Google's network plugin"},
+      {"NCCL_SHIMNET_GUEST_CONFIG_CHECKER_CONFIG_FILE", "/a.textproto", "ok", "config checker"},
+      {"NCCL_FASTRAK_NUM_FLOWS", "2", "ok", "read by a network plugin of Google's"},
+      {"NCCL_GPUDIRECTTCPX_CTRL_DEV", "eth0", "ok", "read by a network plugin of Google's"},
       {"NCCL_PLUGIN_P2P", "ucx", "ok", "read by the SHARP plugin"},
       {"NCCL_IB_TC", "26", "warning", "if DSCP 26 was meant, it is 104, or 106 with ECT(0)"},
       {"NCCL_IB_TC", "106", "ok", "4 * DSCP"},
@@ -184,6 +191,32 @@ TEST(Lint, VariablesThatContradictEachOther) {
       EXPECT_EQ(text(environment, name, "warning"), "") << name << '=' << value;
     }
   }
+}
+
+/// NCCL hands names that it does not know to nobody, but its plugins read the environment themselves.
+TEST(Lint, APluginMayReadWhatNcclDoesNot) {
+  const auto text = [](const std::string& name, const Environment& beside) {
+    Environment environment = beside;
+    environment[name] = "1";
+    std::string out;
+    for (const Finding& f : lint(table(), environment, "2.28.9", nullptr)) {
+      if (f.check == name) out += fmt::format("{}: {} {}\n", name_of(f.state), f.expected, f.advice);
+    }
+    return out;
+  };
+  const std::string unread = "warning: a variable that NCCL has no release of NCCL from 2.18 to 2.30 reads it";
+  const Environment plugin = {{"NCCL_NET", "FasTrak"}};
+  EXPECT_EQ(text("NCCL_FOO_BAR_BAZ", plugin), "ok:  NCCL does not read it; its plugin may (NCCL_NET=FasTrak)\n");
+  EXPECT_TRUE(text("NCCL_FOO_BAR_BAZ", {{"NCCL_TUNER_PLUGIN", "libnccl-tuner.so"}}).starts_with("ok"));
+  EXPECT_TRUE(text("NCCL_FOO_BAR_BAZ", {{"NCCL_TUNER_CONFIG_PATH", "/x"}}).starts_with("ok"));
+  EXPECT_EQ(text("NCCL_IB_TIMEOUTS", plugin), unread + "; nearest: NCCL_IB_TIMEOUT\n");
+  for (const char* net : {"IB", "socket", "AWS Libfabric", ""}) {
+    EXPECT_EQ(text("NCCL_FOO_BAR_BAZ", {{"NCCL_NET", net}}), unread + "\n") << net;
+  }
+  EXPECT_EQ(text("NCCL_FOO_BAR_BAZ", {{"NCCL_TUNER_PLUGIN", "none"}}), unread + "\n");
+  EXPECT_TRUE(text("NCCL_FASTRAK_IFNAME", plugin).starts_with("ok"));
+  const std::string inert = text("NCCL_FASTRAK_IFNAME", {{"NCCL_NET", "IB"}});
+  EXPECT_TRUE(inert.starts_with("warning: the plugin's network in NCCL_NET has no effect")) << inert;
 }
 
 TEST(Lint, NamesThatThisMachineDoesNotHave) {
