@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "src/base/installation.h"
+#include "src/base/options/text.h"
 #include "src/cluster/environment/job_environment.h"
 #include "src/cluster/environment/job_findings.h"
 #include "tests/cluster/lint_support.h"
@@ -107,6 +108,57 @@ TEST(Lint, TheProfilesOfTheRepositoryHaveNothingBad) {
       }
     }
   }
+}
+
+/// The variables of a profile for a network of a plugin, as its vendor has them.
+TEST(Lint, WhatVendorsAskForIsNoFault) {
+  const auto findings = [](const Environment& variables) {
+    ClusterProfile profile = read_profile("grand-teton");
+    profile.environment.variables.clear();
+    for (const auto& [name, value] : variables) profile.environment.variables.push_back({name, value, "the vendor's"});
+    return environment_findings(profile, "/run");
+  };
+  // HPE's for Slingshot (HewlettPackard/shs-ccl-docs, ccl_env.sh), with the plugin's file.
+  const std::vector<std::string> slingshot = findings({{"NCCL_NET", "AWS Libfabric"},
+                                                       {"NCCL_NET_PLUGIN", "libnccl-net.so"},
+                                                       {"NCCL_CROSS_NIC", "1"},
+                                                       {"NCCL_NET_GDR_LEVEL", "PHB"},
+                                                       {"FI_PROVIDER", "cxi"},
+                                                       {"FI_MR_CACHE_MONITOR", "userfaultfd"},
+                                                       {"FI_CXI_DISABLE_HOST_REGISTER", "1"},
+                                                       {"FI_CXI_DEFAULT_CQ_SIZE", "131072"},
+                                                       {"FI_CXI_DEFAULT_TX_SIZE", "2048"},
+                                                       {"FI_CXI_RDZV_PROTO", "alt_read"},
+                                                       {"FI_CXI_RDZV_EAGER_SIZE", "0"},
+                                                       {"FI_CXI_RDZV_THRESHOLD", "0"},
+                                                       {"FI_CXI_RDZV_GET_MIN", "0"},
+                                                       {"FI_CXI_RX_MATCH_MODE", "hybrid"}});
+  EXPECT_EQ(joined(slingshot, "\n"), "");
+  // Google's for A3 Mega (google/nccl-plugin-gpudirect-tcpxo, nccl-env-profile.sh). LL128 needs a look all the same.
+  const std::vector<std::string> mega =
+      findings({{"NCCL_NET", "FasTrak"},
+                {"NCCL_NET_PLUGIN", "libnccl-net.so"},
+                {"NCCL_FASTRAK_IFNAME", "eth1,eth2,eth3,eth4,eth5,eth6,eth7,eth8"},
+                {"NCCL_FASTRAK_CTRL_DEV", "eth0"},
+                {"NCCL_FASTRAK_USE_SNAP", "1"},
+                {"NCCL_CROSS_NIC", "0"},
+                {"NCCL_PROTO", "Simple,LL128"},
+                {"NCCL_NET_GDR_LEVEL", "PIX"},
+                {"NCCL_BUFFSIZE", "8388608"},
+                {"NCCL_NVLSTREE_MAX_CHUNKSIZE", "131072"},
+                {"NCCL_TUNER_PLUGIN", "libnccl-tuner.so"},
+                {"NCCL_TUNER_CONFIG_PATH", "/lib64/a3plus_tuner_config.textproto"},
+                {"NCCL_SHIMNET_GUEST_CONFIG_CHECKER_CONFIG_FILE", "/lib64/a3plus_guest_config.textproto"}});
+  ASSERT_EQ(mega.size(), 1U) << joined(mega, "\n");
+  EXPECT_TRUE(mega[0].starts_with("environment.variables: NCCL_PROTO = Simple,LL128: NCCL_NET=FasTrak: turns NCCL's"));
+  // Google's for A3 (cluster-toolkit, a3-highgpu-8g), whose plugin reads variables of NCCL's sockets.
+  const std::vector<std::string> high = findings({{"NCCL_NET", "GPUDirectTCPX_v7"},
+                                                  {"NCCL_NET_PLUGIN", "libnccl-net.so"},
+                                                  {"NCCL_NSOCKS_PERTHREAD", "4"},
+                                                  {"NCCL_SOCKET_NTHREADS", "1"},
+                                                  {"NCCL_DYNAMIC_CHUNK_SIZE", "524288"},
+                                                  {"NCCL_GPUDIRECTTCPX_CTRL_DEV", "eth0"}});
+  EXPECT_EQ(joined(high, "\n"), "");
 }
 
 TEST(Lint, ASubmissionHearsOfTheValuesOfItsProfile) {
