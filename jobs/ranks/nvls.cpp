@@ -15,10 +15,11 @@ constexpr const char* nvls_variable = "NCCL_NVLS_ENABLE";
 /// Says whether NCCL is told already. It takes an empty value for none.
 bool nvls_is_told() {
   const Machine machine;
-  Environment environment = machine.environment();
-  add_conf_files(machine, environment);
-  const auto found = environment.find(nvls_variable);
-  return found != environment.end() && !found->second.empty();
+  const auto own = machine.environment().find(nvls_variable);
+  if (own != machine.environment().end()) return !own->second.empty();
+  const auto files = conf_values(machine);
+  const auto of_file = files.find(nvls_variable);
+  return of_file != files.end() && !of_file->second.value.empty();
 }
 
 }  // namespace

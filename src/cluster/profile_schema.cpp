@@ -227,7 +227,8 @@ void declare_software(Schema& schema, ClusterProfile& p) {
             element.add("unset", v.unset)
                 .help(
                     "In place of a value: the job has no such variable, neither a generated "
-                    "one nor one of the shell that submits.");
+                    "one nor one of the shell that submits. What nccl.conf says on the nodes "
+                    "stays: write a value to replace it.");
           })
       .help(
           "A list of {name, value, reason, review}, which win over generated values, or {name, unset: true, reason}.");

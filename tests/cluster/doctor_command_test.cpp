@@ -68,6 +68,9 @@ TEST(DoctorCommand, Environment) {
   EXPECT_EQ(r.exit_code, 76) << r.all();
   EXPECT_HAS(r.out, "8 variables are set; NCCL 2.28.5\n");
   EXPECT_HAS(r.out, "bad         NCCL_ALGO                  Tree\n");
+  EXPECT_HAS(r.out, "this value is of /etc/nccl.conf: a job has what that file says on its nodes\n");
+  const CommandResult alone = run_command(doctor + "--env --root " + fixtures + "bad");
+  EXPECT_HAS(alone.out, "; this value is of /etc/nccl.conf\n");
   const CommandResult good = run_command(doctor + "--env --root " + fixtures + "good");
   EXPECT_EQ(good.exit_code, 0) << good.all();
   const CommandResult given = run_command("env -i NCCL_SOCKET_MAGIC=1 " + doctor + "--env --nccl 2.30.7");

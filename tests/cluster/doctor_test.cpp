@@ -288,6 +288,13 @@ TEST(Doctor, FilesOfNcclAreLookedUpOnTheNode) {
   ClusterProfile other = roce;
   other.environment.variables = {{.name = "NCCL_TOPO_FILE", .value = "", .reason = "bare", .unset = true}};
   EXPECT_EQ(Changed().check("nccl.files", &other), "");
+  // For lack of the variable NCCL takes what its own files say.
+  Changed files;
+  files.with("etc/nccl.conf", "NCCL_TOPO_FILE=/etc/none.xml\n");
+  EXPECT_EQ(files.check("nccl.files", &other), "bad: NCCL_TOPO_FILE=/etc/none.xml\n");
+  files.with("commands/env", "NCCL_TOPO_FILE=/tmp/shell.xml\n");
+  EXPECT_EQ(files.check("nccl.files", &other), "bad: NCCL_TOPO_FILE=/etc/none.xml\n");
+  EXPECT_EQ(files.check("nccl.files", &roce), "bad: NCCL_TOPO_FILE=/etc/nccl/topo.xml\n");
   other = roce;
   other.software.container = {"apptainer", "exec", "image"};
   EXPECT_EQ(Changed().check("nccl.files", &other), "warning: NCCL_TOPO_FILE=/etc/nccl/topo.xml\n");

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "src/base/installation.h"
+#include "src/base/options/text.h"
 #include "src/cluster/environment/job_environment.h"
 #include "src/cluster/environment/job_findings.h"
 #include "tests/cluster/lint_support.h"
@@ -31,6 +32,27 @@ TEST(Lint, WhatHasNoEffectOnAFabricIsSaid) {
   // NCCL_NET says what carries the traffic where there is no profile.
   const Environment sockets = {{"NCCL_NET", "Socket"}, {"NCCL_IB_TC", "106"}};
   EXPECT_NE(lint(table(), sockets, "", nullptr).front().advice.find("NCCL_NET=Socket"), std::string::npos);
+}
+
+/// Google's GPUDirect-TCPX reads NCCL's variables of sockets; gIB and HPC-X's IBext read those of verbs.
+TEST(Lint, OfAPluginsNetworkItIsNotKnownWhatHasAnEffect) {
+  ClusterProfile custom = read_profile("grand-teton");
+  custom.environment.generate = false;
+  custom.environment.variables.clear();
+  const auto advice = [&](const char* net, const std::string& name) {
+    for (const Finding& f : lint(table(), {{"NCCL_NET", net}, {name, "4"}}, "2.28.9", &custom)) {
+      if (f.check == name) return f.advice;
+    }
+    return std::string("none");
+  };
+  for (const char* name : {"NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD", "NCCL_IB_QPS_PER_CONNECTION"}) {
+    EXPECT_EQ(advice("GPUDirectTCPX_v7", name).find("has no effect"), std::string::npos) << name;
+  }
+  for (const char* net : {"IB", "gIB", "IBext_v10"}) {
+    EXPECT_EQ(advice(net, "NCCL_SOCKET_NTHREADS"),
+              fmt::format("has no effect: traffic between nodes does not go that way (NCCL_NET={})", net));
+    EXPECT_EQ(advice(net, "NCCL_IB_QPS_PER_CONNECTION").find("has no effect"), std::string::npos) << net;
+  }
 }
 
 TEST(Lint, WhatLeavesTheFabricIsBad) {
@@ -86,6 +108,57 @@ TEST(Lint, TheProfilesOfTheRepositoryHaveNothingBad) {
       }
     }
   }
+}
+
+/// The variables of a profile for a network of a plugin, as its vendor has them.
+TEST(Lint, WhatVendorsAskForIsNoFault) {
+  const auto findings = [](const Environment& variables) {
+    ClusterProfile profile = read_profile("grand-teton");
+    profile.environment.variables.clear();
+    for (const auto& [name, value] : variables) profile.environment.variables.push_back({name, value, "the vendor's"});
+    return environment_findings(profile, "/run");
+  };
+  // HPE's for Slingshot (HewlettPackard/shs-ccl-docs, ccl_env.sh), with the plugin's file.
+  const std::vector<std::string> slingshot = findings({{"NCCL_NET", "AWS Libfabric"},
+                                                       {"NCCL_NET_PLUGIN", "libnccl-net.so"},
+                                                       {"NCCL_CROSS_NIC", "1"},
+                                                       {"NCCL_NET_GDR_LEVEL", "PHB"},
+                                                       {"FI_PROVIDER", "cxi"},
+                                                       {"FI_MR_CACHE_MONITOR", "userfaultfd"},
+                                                       {"FI_CXI_DISABLE_HOST_REGISTER", "1"},
+                                                       {"FI_CXI_DEFAULT_CQ_SIZE", "131072"},
+                                                       {"FI_CXI_DEFAULT_TX_SIZE", "2048"},
+                                                       {"FI_CXI_RDZV_PROTO", "alt_read"},
+                                                       {"FI_CXI_RDZV_EAGER_SIZE", "0"},
+                                                       {"FI_CXI_RDZV_THRESHOLD", "0"},
+                                                       {"FI_CXI_RDZV_GET_MIN", "0"},
+                                                       {"FI_CXI_RX_MATCH_MODE", "hybrid"}});
+  EXPECT_EQ(joined(slingshot, "\n"), "");
+  // Google's for A3 Mega (google/nccl-plugin-gpudirect-tcpxo, nccl-env-profile.sh). LL128 needs a look all the same.
+  const std::vector<std::string> mega =
+      findings({{"NCCL_NET", "FasTrak"},
+                {"NCCL_NET_PLUGIN", "libnccl-net.so"},
+                {"NCCL_FASTRAK_IFNAME", "eth1,eth2,eth3,eth4,eth5,eth6,eth7,eth8"},
+                {"NCCL_FASTRAK_CTRL_DEV", "eth0"},
+                {"NCCL_FASTRAK_USE_SNAP", "1"},
+                {"NCCL_CROSS_NIC", "0"},
+                {"NCCL_PROTO", "Simple,LL128"},
+                {"NCCL_NET_GDR_LEVEL", "PIX"},
+                {"NCCL_BUFFSIZE", "8388608"},
+                {"NCCL_NVLSTREE_MAX_CHUNKSIZE", "131072"},
+                {"NCCL_TUNER_PLUGIN", "libnccl-tuner.so"},
+                {"NCCL_TUNER_CONFIG_PATH", "/lib64/a3plus_tuner_config.textproto"},
+                {"NCCL_SHIMNET_GUEST_CONFIG_CHECKER_CONFIG_FILE", "/lib64/a3plus_guest_config.textproto"}});
+  ASSERT_EQ(mega.size(), 1U) << joined(mega, "\n");
+  EXPECT_TRUE(mega[0].starts_with("environment.variables: NCCL_PROTO = Simple,LL128: NCCL_NET=FasTrak: turns NCCL's"));
+  // Google's for A3 (cluster-toolkit, a3-highgpu-8g), whose plugin reads variables of NCCL's sockets.
+  const std::vector<std::string> high = findings({{"NCCL_NET", "GPUDirectTCPX_v7"},
+                                                  {"NCCL_NET_PLUGIN", "libnccl-net.so"},
+                                                  {"NCCL_NSOCKS_PERTHREAD", "4"},
+                                                  {"NCCL_SOCKET_NTHREADS", "1"},
+                                                  {"NCCL_DYNAMIC_CHUNK_SIZE", "524288"},
+                                                  {"NCCL_GPUDIRECTTCPX_CTRL_DEV", "eth0"}});
+  EXPECT_EQ(joined(high, "\n"), "");
 }
 
 TEST(Lint, ASubmissionHearsOfTheValuesOfItsProfile) {

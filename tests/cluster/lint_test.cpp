@@ -78,6 +78,8 @@ TEST(Lint, Rules) {
       {"NCCL_NET_GDR_LEVEL", "loc", "warning", "with their capitals"},
       {"NCCL_NET_GDR_LEVEL", "3", "warning", "cross the CPU"},
       {"NCCL_NET_GDR_LEVEL", "PXB", "ok", "direct transfers"},
+      {"NCCL_NET_GDR_LEVEL", "PHB", "warning", "cross the CPU"},
+      {"NCCL_CUMEM_ENABLE", "0", "warning", "turns symmetric memory, registered buffers"},
       {"NCCL_P2P_LEVEL", "nvl", "warning", "one of LOC, NVL, "},
       {"NCCL_P2P_LEVEL", "NVL", "ok", "each other's memory"},
       {"NCCL_SOCKET_FAMILY", "af_inet", "warning", "one of AF_INET, AF_INET6, with their capitals"},
@@ -108,7 +110,21 @@ TEST(Lint, Rules) {
       {"MPIR_CVAR_UNHEARD_OF", "1", "warning", "not in Octet's list of the variables of MPICH"},
       {"FI_PROVIDER", "tcp", "warning", "not EFA"},
       {"FI_PROVIDER", "efa", "ok", "providers"},
+      {"FI_MR_CACHE_MONITOR", "kdreg2", "ok", "registered memory"},
+      {"FI_MR_CACHE_MONITOR", "kdreg", "warning", "userfaultfd, memhooks, kdreg2, disabled, default"},
+      {"FI_CXI_RDZV_PROTO", "alt_read", "ok", "disable_rdzv_get"},
+      {"FI_CXI_RDZV_PROTO", "ALT_READ", "warning", "with their capitals"},
+      {"FI_CXI_DEFAULT_TX_SIZE", "8", "warning", "at least 16"},
+      {"FI_CXI_RDZV_THRESHOLDS", "0", "warning", "variables of libfabric; nearest: FI_CXI_RDZV_THRESHOLD"},
+      {"OFI_NCCL_NET_LATENCY", "7.5", "ok", "in us"},
+      {"OFI_NCCL_UNHEARD_OF", "1", "warning", "not in Octet's list of the variables of aws-ofi-nccl"},
       {"NCCL_SHARP_MAX_COMMS", "4", "ok", "read by the SHARP plugin"},
+      {"NCCL_TUNER_CONFIG_PATH", "/a3u.txtpb", "ok", "read by Google's tuner plugin"},
+      {"NCCL_TUNER_CONFIG_FILE", "/tuner.conf", "ok", "example of a tuner plugin"},
+      {"NCCL_DYNAMIC_CHUNK_SIZE", "524288", "ok", "read by Google's network plugin"},
+      {"NCCL_SHIMNET_GUEST_CONFIG_CHECKER_CONFIG_FILE", "/a.textproto", "ok", "config checker"},
+      {"NCCL_FASTRAK_NUM_FLOWS", "2", "ok", "read by a network plugin of Google's"},
+      {"NCCL_GPUDIRECTTCPX_CTRL_DEV", "eth0", "ok", "read by a network plugin of Google's"},
       {"NCCL_PLUGIN_P2P", "ucx", "ok", "read by the SHARP plugin"},
       {"NCCL_IB_TC", "26", "warning", "if DSCP 26 was meant, it is 104, or 106 with ECT(0)"},
       {"NCCL_IB_TC", "106", "ok", "4 * DSCP"},
@@ -151,6 +167,10 @@ TEST(Lint, VariablesThatContradictEachOther) {
       {{{"NCCL_ALGO", "NVLS"}, {"NCCL_NVLS_ENABLE", "0"}}, "NCCL_ALGO", "bad", "turned off"},
       {{{"NCCL_ALGO", "CollNetDirect"}}, "NCCL_ALGO", "bad", "needs NCCL_COLLNET_ENABLE=1"},
       {{{"NCCL_SHM_DISABLE", "1"}, {"NCCL_P2P_DISABLE", "1"}}, "NCCL_SHM_DISABLE", "bad", "over the network"},
+      {{{"NCCL_PROTO", "Simple,LL128"}, {"NCCL_NET", "AWS Libfabric"}}, "NCCL_PROTO", "bad", "corrupted"},
+      {{{"NCCL_PROTO", "Simple,LL128"}, {"NCCL_NET", "fastrak"}}, "NCCL_PROTO", "warning", "Google's A3 Mega"},
+      {{{"NCCL_NET_GDR_LEVEL", "SYS"}, {"FI_PROVIDER", "cxi"}}, "NCCL_NET_GDR_LEVEL", "warning", "cross the CPU"},
+      {{{"NCCL_NET_GDR_LEVEL", "PHB"}, {"FI_PROVIDER", "efa"}}, "NCCL_NET_GDR_LEVEL", "warning", "cross the CPU"},
       {{{"NCCL_DEBUG_SUBSYS", "NET"}, {"NCCL_DEBUG", "WARN"}}, "NCCL_DEBUG_SUBSYS", "warning", "NCCL_DEBUG=INFO"},
       {{{"NCCL_DEBUG_FILE", "/tmp/x"}}, "NCCL_DEBUG_FILE", "warning", "nothing is logged"},
       {{{"NCCL_MIN_CTAS", "16"}, {"NCCL_MAX_CTAS", "8"}}, "NCCL_MIN_CTAS", "bad", "contradict"},
@@ -174,16 +194,47 @@ TEST(Lint, VariablesThatContradictEachOther) {
                                     {{"NCCL_IB_ADDR_RANGE", "fd02::/16"}, {"NCCL_IB_ADDR_FAMILY", "AF_INET6"}},
                                     {{"NCCL_ALGO", "ring,collnetdirect"}, {"NCCL_COLLNET_ENABLE", "1"}},
                                     {{"NCCL_MIN_CTAS", "8"}, {"NCCL_MAX_CTAS", "8"}},
+                                    {{"NCCL_NVLS_ENABLE", "1"}, {"NCCL_CUMEM_ENABLE", "0"}},
+                                    {{"NCCL_PROTO", "Simple"}, {"NCCL_NET", "FasTrak"}},
+                                    {{"NCCL_NET_GDR_LEVEL", "PHB"}, {"FI_PROVIDER", "cxi"}},
                                     {{"UCX_TLS", "tcp,self"}, {"UCX_NET_DEVICES", "eth0"}},
                                     {{"UCX_TLS", "rc"}, {"UCX_NET_DEVICES", "mlx5_0:1"}}};
   for (const Environment& environment : consistent) {
     for (const auto& [name, value] : environment) {
       EXPECT_EQ(text(environment, name, "bad"), "") << name << '=' << value;
       // Of these a value alone is warned of, too.
-      if (name == "NCCL_ALGO" || name == "NCCL_COLLNET_ENABLE" || name == "UCX_TLS") continue;
+      if (name == "NCCL_ALGO" || name == "NCCL_COLLNET_ENABLE" || name == "NCCL_CUMEM_ENABLE" || name == "UCX_TLS") {
+        continue;
+      }
       EXPECT_EQ(text(environment, name, "warning"), "") << name << '=' << value;
     }
   }
+}
+
+/// NCCL hands names that it does not know to nobody, but its plugins read the environment themselves.
+TEST(Lint, APluginMayReadWhatNcclDoesNot) {
+  const auto text = [](const std::string& name, const Environment& beside) {
+    Environment environment = beside;
+    environment[name] = "1";
+    std::string out;
+    for (const Finding& f : lint(table(), environment, "2.28.9", nullptr)) {
+      if (f.check == name) out += fmt::format("{}: {} {}\n", name_of(f.state), f.expected, f.advice);
+    }
+    return out;
+  };
+  const std::string unread = "warning: a variable that NCCL has no release of NCCL from 2.18 to 2.30 reads it";
+  const Environment plugin = {{"NCCL_NET", "FasTrak"}};
+  EXPECT_EQ(text("NCCL_FOO_BAR_BAZ", plugin), "ok:  NCCL does not read it; its plugin may (NCCL_NET=FasTrak)\n");
+  EXPECT_TRUE(text("NCCL_FOO_BAR_BAZ", {{"NCCL_TUNER_PLUGIN", "libnccl-tuner.so"}}).starts_with("ok"));
+  EXPECT_TRUE(text("NCCL_FOO_BAR_BAZ", {{"NCCL_TUNER_CONFIG_PATH", "/x"}}).starts_with("ok"));
+  EXPECT_EQ(text("NCCL_IB_TIMEOUTS", plugin), unread + "; nearest: NCCL_IB_TIMEOUT\n");
+  for (const char* net : {"IB", "socket", "AWS Libfabric", ""}) {
+    EXPECT_EQ(text("NCCL_FOO_BAR_BAZ", {{"NCCL_NET", net}}), unread + "\n") << net;
+  }
+  EXPECT_EQ(text("NCCL_FOO_BAR_BAZ", {{"NCCL_TUNER_PLUGIN", "none"}}), unread + "\n");
+  EXPECT_TRUE(text("NCCL_FASTRAK_IFNAME", plugin).starts_with("ok"));
+  const std::string inert = text("NCCL_FASTRAK_IFNAME", {{"NCCL_NET", "IB"}});
+  EXPECT_TRUE(inert.starts_with("warning: the plugin's network in NCCL_NET has no effect")) << inert;
 }
 
 TEST(Lint, NamesThatThisMachineDoesNotHave) {
@@ -256,7 +307,11 @@ TEST(VariableTable, IsInOrder) {
     EXPECT_TRUE(v.until.empty() || parse_version(v.since) <= parse_version(v.until)) << v.name;
   }
   for (const auto& [name, count] : counts) EXPECT_EQ(count, 1) << name;
-  for (const Caution& c : table().cautions) EXPECT_NE(table().find(c.name), nullptr) << c.name;
+  for (const Caution& c : table().cautions) {
+    EXPECT_NE(table().find(c.name), nullptr) << c.name;
+    EXPECT_TRUE(c.with.empty() || table().find(c.with) != nullptr) << c.name << " with " << c.with;
+    EXPECT_EQ(c.with.empty(), c.with_values.empty() && c.unless_values.empty()) << c.name;
+  }
 }
 
 }  // namespace

@@ -347,7 +347,8 @@ TEST(Environment, AProfileCanLeaveAGeneratedVariableOut) {
       read_profile("ibm-roce", {{"environment.variables", "[{name: NCCL_NET_PLUGIN, unset: true, reason: a plugin}]"}});
   EXPECT_EQ(value_of(job_environment(p, "/runs/a"), "NCCL_NET_PLUGIN"), "-");
   EXPECT_EQ(unset_variables(p), std::vector<std::string>{"NCCL_NET_PLUGIN"});
-  EXPECT_TRUE(environment_findings(p, "/runs/a", {{"NCCL_NET_PLUGIN", "none"}}).empty());  // the job unsets it
+  EXPECT_TRUE(environment_findings(p, "/runs/a", {.shell = {{"NCCL_NET_PLUGIN", "none"}}, .files = {}}).empty())
+      << "the job unsets it";
   EXPECT_HAS(to_yaml(p), "unset: true");
 }
 
@@ -358,7 +359,7 @@ TEST(Environment, WhatAJobInheritsAndItsProfileDoesNotSetIsTold) {
                              {"NCCL_DEBUG_FILE", "/tmp/n"},
                              {"UCX_LOG_LEVEL", "info"},
                              {"PATH", "/bin"}};
-  const auto told = environment_findings(p, "/runs/a", shell);
+  const auto told = environment_findings(p, "/runs/a", {.shell = shell, .files = {}});
   ASSERT_EQ(told.size(), 3U) << "NCCL_NET is the job's own";
   EXPECT_HAS(told[0], "inherits a variable of this shell: NCCL_DEBUG_FILE = /tmp/n");
   EXPECT_HAS(told[1], "NCCL_IB_DISABLE = 1: bad: ");

@@ -94,12 +94,20 @@ std::string run_dir_of(const Options& o) {
   return place;
 }
 
-/// In place of what lint says of the same variables.
-void add_leaks(const Findings& leaks, Findings& findings) {
-  for (const Finding& leak : leaks) {
-    std::erase_if(findings, [&](const Finding& f) { return f.check == leak.check; });
+/// Tells of the values that stand in NCCL's files in which.
+void add_origins(const InheritedVariables& inherited, Findings& findings) {
+  for (Finding& f : findings) {
+    const std::string file = file_of(inherited, f.check);
+    if (!file.empty()) f.advice += fmt::format("; this value is of {}", file);
   }
-  findings.insert(findings.end(), leaks.begin(), leaks.end());
+}
+
+/// Puts findings in the place of those about the same variables.
+void replace(Findings& findings, const Findings& by) {
+  for (const Finding& one : by) {
+    std::erase_if(findings, [&](const Finding& f) { return f.check == one.check; });
+  }
+  findings.insert(findings.end(), by.begin(), by.end());
   std::ranges::stable_sort(findings, {}, &Finding::check);
 }
 
@@ -114,10 +122,12 @@ void add_files(const Environment& environment, const Machine& machine, Findings&
 
 int explain_environment(const Options& o, const Machine& machine, const ClusterProfile* profile) {
   const std::string nccl = o.nccl.empty() ? find_nccl(machine).version : o.nccl;
-  const Environment environment = effective_environment(machine);
+  const InheritedVariables inherited = inherited_variables(machine);
+  const Environment environment = effective_environment(inherited);
   const LocalDevices devices = local_devices(machine);
   Findings findings = lint(read_variable_table(), environment, nccl, profile, &devices);
-  if (profile != nullptr) add_leaks(leaked_variables(environment, nccl, *profile, run_dir_of(o)), findings);
+  add_origins(inherited, findings);
+  if (profile != nullptr) replace(findings, inherited_findings(inherited, nccl, *profile, run_dir_of(o)));
   add_files(environment, machine, findings);
   if (o.json) {
     log::out("{}", to_json({.node = machine.name(), .time = 0, .versions = {{"nccl", nccl}}, .findings = findings}));

@@ -11,13 +11,15 @@ namespace octet {
 /// No finding where no variable names a file.
 Findings node_checks::check_nccl_files(const Examination& e) {
   if (e.profile != nullptr && !e.expects_gpus()) return {};  // NCCL is not used
-  Environment environment = effective_environment(e.machine);
+  Environment environment;
+  std::vector<std::string> unset;
   bool in_container = false;
   if (e.profile != nullptr) {
-    for (const std::string& name : unset_variables(*e.profile)) environment.erase(name);
     for (const EnvironmentValue& v : job_environment(*e.profile, e.run_dir)) environment[v.name] = v.value;
+    unset = unset_variables(*e.profile);
     in_container = !e.profile->software.container.empty();
   }
+  environment.merge(effective_environment(inherited_variables(e.machine), unset));
   Findings out;
   for (const Finding& f : file_findings(environment, e.machine)) {
     // With software.container octet is on the host, and the training in the container.

@@ -14,7 +14,8 @@ struct Carrier {
   std::string text;
 };
 
-/// By NCCL_NET, or else by the profile's fabric (null: no profile); nothing where it is not known.
+/// By NCCL_NET, or else by the profile's fabric (null: no profile); nothing where it is not known, as of a plugin's
+/// network that is neither verbs nor libfabric.
 std::optional<Carrier> carrier_of(const Environment& environment, const ClusterProfile* profile);
 
 /// Whether a variable of that transport has an effect there.

@@ -31,9 +31,12 @@ bool holds_of_unset(const std::vector<std::string>& values) {
 bool holds_with(const Caution& c, const VariableTable& table, const Environment& environment) {
   if (c.with.empty()) return true;
   const auto other = environment.find(c.with);
-  if (other == environment.end()) return holds_of_unset(c.with_values);
   const Variable* v = table.find(c.with);
-  return v != nullptr && is_one_of(c.with_values, *v, other->second);
+  const auto is_among = [&](const std::vector<std::string>& values) {
+    if (other == environment.end()) return holds_of_unset(values);
+    return v != nullptr && is_one_of(values, *v, other->second);
+  };
+  return (c.with_values.empty() || is_among(c.with_values)) && !is_among(c.unless_values);
 }
 
 /// Releases are compared where the one that runs is known; a caution for all of them always holds.
@@ -51,7 +54,8 @@ Findings cautions_of(const Variable& variable, const std::string& value, const V
     if (c.name != variable.name || !is_one_of(c.values, variable, value)) continue;
     if (!holds_with(c, table, environment) || !holds_in(c, nccl_version)) continue;
     const auto other = environment.find(c.with);
-    const std::string with = other == environment.end() ? "" : fmt::format("{}={}: ", c.with, other->second);
+    const bool says_with = !c.with_values.empty() && other != environment.end();
+    const std::string with = says_with ? fmt::format("{}={}: ", c.with, other->second) : "";
     out.push_back({c.name, c.state, value, "", fmt::format("{}{} ({})", with, c.text, c.source)});
   }
   return out;

@@ -1,10 +1,12 @@
 #include "src/cluster/environment/conf_file.h"
 
 #include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <sstream>
-#include <vector>
 
 #include "src/cluster/environment/value_check.h"
 #include "src/cluster/machine/text_lines.h"
@@ -12,9 +14,17 @@
 namespace octet {
 namespace {
 
-std::vector<std::string> conf_files(const Machine& machine) {
-  const std::string own = machine.variable("NCCL_CONF_FILE");
-  return {own.empty() ? machine.variable("HOME") + "/.nccl.conf" : own, "/etc/nccl.conf"};
+/// What ~ stands for (NCCL's source, userHomeDir): the account's home up to 2.29, and HOME from 2.30 on. Where a script
+/// or a container has set HOME, both count: who asks need not know which release will run.
+std::vector<std::string> homes(const Machine& machine) {
+  std::vector<std::string> out;
+  if (machine.is_live()) {
+    const passwd* account = ::getpwuid(::getuid());
+    if (account != nullptr) out.emplace_back(account->pw_dir);
+  }
+  const std::string home = machine.variable("HOME");
+  if (!home.empty() && std::ranges::count(out, home) == 0) out.push_back(home);
+  return out;
 }
 
 /// Calls `each` with file, number and text of every line that is no comment and not empty.
@@ -42,13 +52,26 @@ std::string problem_of(const std::string& line) {
 
 }  // namespace
 
-void add_conf_files(const Machine& machine, Environment& environment) {
-  for_lines(machine, [&](const std::string&, int, const std::string& line) {
+std::vector<std::string> conf_files(const Machine& machine) {
+  std::vector<std::string> out;
+  if (const std::string own = machine.variable("NCCL_CONF_FILE"); !own.empty()) {
+    out.push_back(own);
+  } else {
+    for (const std::string& home : homes(machine)) out.push_back(home + "/.nccl.conf");
+  }
+  out.emplace_back("/etc/nccl.conf");
+  return out;
+}
+
+std::map<std::string, ConfValue> conf_values(const Machine& machine) {
+  std::map<std::string, ConfValue> out;
+  for_lines(machine, [&](const std::string& file, int, const std::string& line) {
     const std::size_t equals = line.find('=');
     if (equals == std::string::npos || !problem_of(line).empty()) return;
     const std::string name = line.substr(0, equals);
-    if (name.starts_with("NCCL_")) environment.emplace(name, line.substr(equals + 1));
+    if (name.starts_with("NCCL_")) out.emplace(name, ConfValue{line.substr(equals + 1), file});
   });
+  return out;
 }
 
 Findings conf_file_findings(const Machine& machine) {

@@ -3,41 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
 
-#include "src/base/options/text.h"
 #include "src/cluster/environment/carrier.h"
 #include "src/cluster/environment/cautions.h"
 #include "src/cluster/environment/job_environment.h"
 #include "src/cluster/environment/pair_rules.h"
 #include "src/cluster/environment/selection.h"
+#include "src/cluster/environment/unknown_variable.h"
 #include "src/cluster/environment/value_check.h"
 #include "src/cluster/machine/known_versions.h"
 #include "src/cluster/machine/text_lines.h"
 
 namespace octet {
 namespace {
-
-constexpr std::array<std::pair<std::string_view, Reader>, 7> prefixes{{{"NCCL_", Reader::nccl},
-                                                                       {"TORCH_NCCL_", Reader::pytorch},
-                                                                       {"UCX_", Reader::ucx},
-                                                                       {"MPICH_", Reader::mpich},
-                                                                       {"MPIR_", Reader::mpich},
-                                                                       {"FI_", Reader::libfabric},
-                                                                       {"OFI_NCCL_", Reader::nccl}}};
-
-std::optional<Reader> reader_of(const std::string& name) {
-  for (const auto& [prefix, reader] : prefixes) {
-    if (name.starts_with(prefix)) return reader;
-  }
-  // Those of NCCL in small letters, too, which nothing reads.
-  return same_text(name.substr(0, 5), "NCCL_") ? std::optional(Reader::nccl) : std::nullopt;
-}
 
 /// One pass over one environment.
 class Linter {
@@ -108,7 +91,7 @@ class Linter {
       return add_small_letters(name);
     }
     const Variable* v = table_.find(name);
-    if (v == nullptr) return add_unknown(name);
+    if (v == nullptr) return out_.push_back(unknown_variable(table_, environment_, name));
     const std::size_t before = out_.size();
     if (!has_effect(*v)) return;
     if (value.empty() && is_as_not_set(*v)) {
@@ -135,20 +118,6 @@ class Linter {
     std::string capitals = name;
     std::ranges::transform(capitals, capitals.begin(), [](unsigned char c) { return std::toupper(c); });
     add(name, FindingState::warning, capitals, "has no effect: NCCL's names are of capitals");
-  }
-
-  void add_unknown(const std::string& name) {
-    const Reader reader = reader_of(name).value();
-    std::vector<std::string> names;
-    for (const Variable& v : table_.variables) names.push_back(v.name);
-    const std::string near = nearest(name, names);
-    const std::string hint = edit_distance(name, near) <= 2 ? fmt::format("; nearest: {}", near) : "";
-    if (reader == Reader::nccl && !name.starts_with("OFI_")) {
-      return add(name, FindingState::warning, "a variable that NCCL has",
-                 "no release of NCCL from 2.18 to 2.30 reads it" + hint);
-    }
-    add(name, FindingState::warning, "",
-        fmt::format("not in Octet's list of the variables of {}{}", name_of(reader), hint));
   }
 
   /// Adds a finding and says no where nothing reads the variable here.

@@ -2,47 +2,11 @@
 
 #include <algorithm>
 
-#include "src/cluster/environment/conf_file.h"
 #include "src/cluster/environment/environment_lint.h"
 #include "src/cluster/environment/job_environment.h"
 #include "src/cluster/environment/pair_rules.h"
 
 namespace octet {
-
-Environment effective_environment(const Machine& machine) {
-  Environment out;
-  for (const auto& [name, value] : machine.environment()) {
-    if (is_linted(name)) out.emplace(name, value);
-  }
-  add_conf_files(machine, out);
-  return out;
-}
-
-std::string describe(const Finding& f) {
-  const std::string expected = f.expected.empty() ? "" : fmt::format("expected {}; ", f.expected);
-  return fmt::format("{} = {}: {}: {}{}", f.check, f.seen, name_of(f.state), expected, f.advice);
-}
-
-Findings leaked_variables(const Environment& environment, const std::string& nccl_version,
-                          const ClusterProfile& profile, const std::string& run_dir) {
-  Environment of_job, all;
-  for (const EnvironmentValue& v : job_environment(profile, run_dir)) of_job[v.name] = v.value;
-  all = of_job;
-  for (const auto& [name, value] : environment) {
-    if (is_linted(name)) all.emplace(name, value);
-  }
-  for (const std::string& name : unset_variables(profile)) all.erase(name);
-  Findings out;
-  for (Finding f : lint(read_variable_table(), all, nccl_version, &profile)) {
-    if (of_job.contains(f.check) || !all.contains(f.check)) continue;
-    if (f.state == FindingState::ok) f.state = FindingState::warning;
-    f.advice +=
-        fmt::format("; the job of {} does not set it: unset it, or say why in environment.variables", profile.name);
-    out.push_back(std::move(f));
-  }
-  return out;
-}
-
 namespace {
 
 Environment as_environment(const std::vector<EnvironmentValue>& values) {
@@ -50,6 +14,61 @@ Environment as_environment(const std::vector<EnvironmentValue>& values) {
   for (const EnvironmentValue& v : values) out[v.name] = v.value;
   return out;
 }
+
+}  // namespace
+
+InheritedVariables inherited_variables(const Machine& machine) {
+  InheritedVariables out{.shell = {}, .files = conf_values(machine)};
+  for (const auto& [name, value] : machine.environment()) {
+    if (is_linted(name)) out.shell.emplace(name, value);
+  }
+  return out;
+}
+
+Environment effective_environment(const InheritedVariables& inherited, const std::vector<std::string>& unset) {
+  Environment out = inherited.shell;
+  for (const std::string& name : unset) out.erase(name);
+  for (const auto& [name, one] : inherited.files) out.emplace(name, one.value);
+  return out;
+}
+
+std::string file_of(const InheritedVariables& inherited, const std::string& name,
+                    const std::vector<std::string>& unset) {
+  const auto found = inherited.files.find(name);
+  const bool in_shell = inherited.shell.contains(name) && std::ranges::count(unset, name) == 0;
+  return in_shell || found == inherited.files.end() ? "" : found->second.file;
+}
+
+std::string describe(const Finding& f) {
+  const std::string expected = f.expected.empty() ? "" : fmt::format("expected {}; ", f.expected);
+  return fmt::format("{} = {}: {}: {}{}", f.check, f.seen, name_of(f.state), expected, f.advice);
+}
+
+Findings inherited_findings(const InheritedVariables& inherited, const std::string& nccl_version,
+                            const ClusterProfile& profile, const std::string& run_dir) {
+  const std::vector<std::string> unset = unset_variables(profile);
+  const Environment of_job = as_environment(job_environment(profile, run_dir));
+  Environment all = of_job;
+  all.merge(effective_environment(inherited, unset));
+  Findings out;
+  for (Finding f : lint(read_variable_table(), all, nccl_version, &profile)) {
+    if (of_job.contains(f.check) || !all.contains(f.check)) continue;
+    const std::string file = file_of(inherited, f.check, unset);
+    const bool is_unset = std::ranges::count(unset, f.check) > 0;
+    if (f.state == FindingState::ok && (file.empty() || is_unset)) f.state = FindingState::warning;
+    if (file.empty()) {
+      f.advice +=
+          fmt::format("; the job of {} does not set it: unset it, or say why in environment.variables", profile.name);
+    } else {
+      f.advice += fmt::format("; this value is of {}: a job has what that file says on its nodes{}", file,
+                              is_unset ? ", also where environment.variables unsets it: write a value there" : "");
+    }
+    out.push_back(std::move(f));
+  }
+  return out;
+}
+
+namespace {
 
 bool same_finding(const Finding& a, const Finding& b) {
   return a.check == b.check && a.state == b.state && a.expected == b.expected && a.advice == b.advice;
@@ -76,7 +95,7 @@ void add_lint(const ClusterProfile& p, const std::string& run_dir, std::vector<s
 }  // namespace
 
 std::vector<std::string> environment_findings(const ClusterProfile& p, const std::string& run_dir,
-                                              const Environment& shell) {
+                                              const InheritedVariables& inherited) {
   std::vector<std::string> out;
   for (const EnvironmentValue& v :
        p.environment.generate ? generated_environment(p, run_dir) : std::vector<EnvironmentValue>{}) {
@@ -91,8 +110,12 @@ std::vector<std::string> environment_findings(const ClusterProfile& p, const std
     if (!problem.empty()) out.push_back(fmt::format("nics.traffic_class = {}: {}", p.nics.traffic_class, problem));
   }
   add_lint(p, run_dir, out);
-  for (const Finding& f : leaked_variables(shell, "", p, run_dir)) {
-    out.push_back(fmt::format("the job inherits a variable of this shell: {}", describe(f)));
+  for (const Finding& f : inherited_findings(inherited, "", p, run_dir)) {
+    if (f.state == FindingState::ok) continue;
+    const bool of_file = !file_of(inherited, f.check, unset_variables(p)).empty();
+    out.push_back(fmt::format("{}: {}",
+                              of_file ? "NCCL reads a file of settings" : "the job inherits a variable of this shell",
+                              describe(f)));
   }
   return out;
 }

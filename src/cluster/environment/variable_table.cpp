@@ -36,6 +36,7 @@ void declare_caution(Schema& s, Caution& c) {
   s.add("values", c.values).required();
   s.add("with", c.with);
   s.add("with_values", c.with_values);
+  s.add("unless_values", c.unless_values);
   s.add("first", c.first);
   s.add("last", c.last);
   s.add_choice<FindingState>("state", c.state, {{"warning", FindingState::warning}, {"bad", FindingState::bad}});

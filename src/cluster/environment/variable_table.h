@@ -54,9 +54,10 @@ struct Variable {
 struct Caution {
   std::string name;
   std::vector<std::string> values;  ///< compared without regard to case; "*" is any, "unset" a variable that is not set
-  /// Another variable, and the values of it with which the row holds; empty: with any.
+  /// Another variable, the values of it with which the row holds (none: all), and those with which it does not. No
+  /// variable: the row holds by itself.
   std::string with;
-  std::vector<std::string> with_values;
+  std::vector<std::string> with_values, unless_values;
   std::string first, last;  ///< releases of NCCL, both included; empty: no bound
   FindingState state = FindingState::warning;
   std::string text, source;
