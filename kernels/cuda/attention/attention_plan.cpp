@@ -111,7 +111,7 @@ const AttentionPlanResult& AttentionPlans::find(AttentionPlanKey key, Stream* st
   if (result.plan == nullptr && said_.insert(result.why_not).second) {
     log::shared_warning(
         "attention {}: cuDNN has no plan ({}); Octet's own kernel takes its place: correct, but not on the tensor "
-        "cores, so attention takes many times as long",
+        "cores, so attention takes many times as long (docs/problems.md, \"Attention runs without cuDNN\")",
         describe(key), result.why_not);
   }
   return plans_.emplace(key, std::move(result)).first->second;
