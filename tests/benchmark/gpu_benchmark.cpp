@@ -75,21 +75,23 @@ int print_libraries() {
   std::cout << (found ? fmt::format("driver: serves CUDA {}.{}", driver / 1000, driver % 1000 / 10)
                       : std::string("driver: not found"))
             << fmt::format("; this program needs CUDA {}\n", cuda::cuda_major);
-  const auto print = [](const cuda::LibraryName& name, const char* version_of, const char* without) {
+  const auto print = [](const cuda::LibraryName& name, cuda::DynamicLibrary (*open)(), const char* version_of,
+                        const char* without) {
     try {
-      const cuda::DynamicLibrary library(name.file, name.package, cuda::LibraryChoice::newest);
+      const cuda::DynamicLibrary library = open();
       std::cout << name.file << ": " << library.path();
       if (version_of != nullptr) {
         std::cout << ", " << cuda::version_text(library.function<std::size_t()>(version_of)());
       }
       std::cout << '\n';
-    } catch (const Error&) {
-      std::cout << name.file << ": not found (" << without << ", `pip install " << name.package << "` brings it)\n";
+    } catch (const Error& error) {
+      std::cout << name.file << ": not found (" << without << ", `pip install " << name.package << "` brings it)\n  "
+                << error.what() << '\n';
     }
   };
-  print(cuda::cublas_lt_name(), "cublasLtGetVersion", "every GEMM needs it");
-  print(cuda::cudnn_name(), "cudnnGetVersion", "without it attention runs in slower kernels");
-  print(cuda::nvrtc_name(), nullptr, "cuDNN needs it; without it attention runs in slower kernels");
+  print(cuda::cublas_lt_name(), cuda::open_cublas_lt, "cublasLtGetVersion", "every GEMM needs it");
+  print(cuda::cudnn_name(), cuda::open_cudnn, "cudnnGetVersion", "without it attention runs in slower kernels");
+  print(cuda::nvrtc_name(), cuda::open_nvrtc, nullptr, "cuDNN needs it; without it attention runs in slower kernels");
   return 0;
 }
 

@@ -141,7 +141,7 @@ def top_level_parts(text):
 
 
 def add_dynamic_shared(rows, nvcc):
-    """Sets it for the kernels that have some: NAME<D> of a header of kernels/cuda, D the kernel's last argument."""
+    """Sets it for the kernels that have some: NAME<D, ...> of a header of kernels/cuda, of the kernel's last arguments."""
     wanted = {}
     for file, name, k in rows:
         with open(os.path.join(ROOT, file), encoding="utf-8") as source:
@@ -155,15 +155,24 @@ def add_dynamic_shared(rows, nvcc):
         if size == "":
             k["dynamic"] = "by shape"
             continue
-        parts = re.fullmatch(r"(.*<.*, |.*<)(\d+)>", name), re.fullmatch(r"(\w+)<D>", size)
-        if not all(parts):
-            raise RuntimeError(f"{file}: {name}: dynamic shared memory {size}: expected NAME<D>, D the kernel's last argument")
-        headers = re.findall(r'#include "(kernels/cuda/[\w/]+\.cuh)"', text)
-        wanted[f"{parts[1][1]}<{parts[0][2]}>"] = headers
-        k["dynamic"] = f"{parts[1][1]}<{parts[0][2]}>"
+        expression = of_last_arguments(size, name)
+        if expression is None:
+            raise RuntimeError(f"{file}: {name}: dynamic shared memory {size}: expected NAME<D, ...> of the kernel's last arguments")
+        wanted[expression] = re.findall(r'#include "(kernels/cuda/[\w/]+\.cuh)"', text)
+        k["dynamic"] = expression
     values = evaluate(wanted, nvcc) if wanted else {}
     for _, _, k in rows:
         k["dynamic"] = k["dynamic"] if k["dynamic"] == "by shape" else values.get(k["dynamic"], 0)
+
+
+def of_last_arguments(size, name):
+    """forward_shared<64, 32> of the launch's forward_shared<D, B> and the kernel's name tiles<float, 64, 32>; None where they
+    do not fit."""
+    asked, has = re.fullmatch(r"(\w+)<([\w, ]+)>", size), re.fullmatch(r"[^<]+<(.*)>", name)
+    if not asked or not has:
+        return None
+    last = has[1].split(", ")[-len(asked[2].split(", ")):]
+    return f"{asked[1]}<{', '.join(last)}>" if all(map(str.isdigit, last)) else None
 
 
 def evaluate(wanted, nvcc):

@@ -51,8 +51,14 @@ class KernelResources(unittest.TestCase):
             file = os.path.join(folder, "a.cu")
             with open(file, "w", encoding="utf-8") as out:
                 out.write("a_kernel<<<1, 2, 64 * n, stream>>>();")
-            with self.assertRaisesRegex(RuntimeError, "a_kernel<float, 4>: dynamic shared memory 64 . n: expected NAME<D>"):
+            with self.assertRaisesRegex(RuntimeError, "a_kernel<float, 4>: dynamic shared memory 64 . n: expected NAME<D, ...>"):
                 checked.add_dynamic_shared([(os.path.relpath(file, checked.ROOT), "a_kernel<float, 4>", {})], "nvcc")
+
+    def test_the_size_is_of_the_kernels_last_arguments(self):
+        self.assertEqual(checked.of_last_arguments("forward_shared<D>", "a_kernel<float, 4>"), "forward_shared<4>")
+        self.assertEqual(checked.of_last_arguments("forward_shared<D, B>", "n::a_kernel<bf16, 64, 32>"), "forward_shared<64, 32>")
+        self.assertIsNone(checked.of_last_arguments("forward_shared<D, B>", "a_kernel<float, 4>"))
+        self.assertIsNone(checked.of_last_arguments("bytes", "a_kernel<4>"))
 
     def test_shared_memory_that_the_shape_decides(self):
         text = """__global__ void __launch_bounds__(most, most <= few(2) ? 2 : 1)

@@ -2,6 +2,8 @@
 
 #include <cublasLt.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -48,6 +50,18 @@ inline std::string float8(const Product& p) {
 inline bool has_attribute(cublasLtMatmulDescAttributes_t attribute, std::uint64_t version) {
   return version >= 120800 ||
          (attribute != CUBLASLT_MATMUL_DESC_A_SCALE_MODE && attribute != CUBLASLT_MATMUL_DESC_B_SCALE_MODE);
+}
+
+/// The bytes of an attribute: the setters answer CUBLAS_STATUS_INVALID_VALUE to any other size, also to a larger one
+/// (13.1.0, asked without a GPU). Of the attributes that Octet sets; the comments of cublasLt.h have their types.
+inline std::size_t bytes_of(cublasLtMatmulDescAttributes_t attribute) {
+  if (attribute == CUBLASLT_MATMUL_DESC_FAST_ACCUM) return 1;
+  const bool is_pointer =
+      attribute == CUBLASLT_MATMUL_DESC_A_SCALE_POINTER || attribute == CUBLASLT_MATMUL_DESC_B_SCALE_POINTER;
+  return is_pointer ? 8 : 4;
+}
+inline std::size_t bytes_of(cublasLtMatmulPreferenceAttributes_t attribute) {
+  return attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES ? 8 : 4;
 }
 
 inline bool along_contraction(std::uint64_t mode) {
@@ -111,6 +125,14 @@ inline std::string descriptors(const Product& p) {
   if (p.a.type != p.b.type) return "operands of two types";
   if (p.fast_accumulate != 0) return "fast accumulation is for fp8 alone";
   return "";
+}
+
+/// A heuristic is told of less than what `addresses` asks of them: it has no fp8 algorithm then. `least`: of a, b, c
+/// and d, 0 where nothing was said, which means 256.
+inline std::string alignments(const Product& p, const std::array<std::uint64_t, 4>& least) {
+  if (!is_float8(p.a.type)) return "";
+  const bool too_little = std::ranges::any_of(least, [](std::uint64_t bytes) { return bytes != 0 && bytes < 16; });
+  return too_little ? "an fp8 product whose matrices may lie off 16 bytes" : "";
 }
 
 /// "All matrix pointers must be 16-byte aligned" for fp8; of the workspace: "Must be 256B aligned"; of C and D in one

@@ -56,8 +56,8 @@ struct FakeLibrary {
   }
 };
 
-inline cublasLtMatmulAlgo_t algorithm(std::uint64_t id, std::uint32_t scheme = 0) {
-  return {{id, scheme, 0, 0, 0, 0, 0, 0xFFFF'0000'1234'5678u}};
+inline cublasLtMatmulAlgo_t algorithm(std::uint64_t id, std::uint32_t scheme = 0, std::size_t workspace = 0) {
+  return {{id, scheme, workspace, 0, 0, 0, 0, 0xFFFF'0000'1234'5678u}};
 }
 
 inline Product::Matrix matrix_of(cublasLtMatrixLayout_t l) {
@@ -106,6 +106,7 @@ inline octet::cuda::CublasLt fake_cublas_lt() {
   };
   t.set_operation = [](cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t a, const void* v, std::size_t bytes) {
     if (!rules::has_attribute(a, FakeLibrary::get().version)) return CUBLAS_STATUS_INVALID_VALUE;
+    if (bytes != rules::bytes_of(a)) return CUBLAS_STATUS_INVALID_VALUE;
     if (a == CUBLASLT_MATMUL_DESC_B_SCALE_MODE) {  // one word more than the descriptor has: beside its counterpart
       d->data[CUBLASLT_MATMUL_DESC_A_SCALE_MODE] |= word_of(v, bytes) << 32;
     } else {
@@ -126,6 +127,7 @@ inline octet::cuda::CublasLt fake_cublas_lt() {
   };
   t.set_preference = [](cublasLtMatmulPreference_t p, cublasLtMatmulPreferenceAttributes_t a, const void* v,
                         std::size_t bytes) {
+    if (bytes != rules::bytes_of(a)) return CUBLAS_STATUS_INVALID_VALUE;
     p->data[a - 1] = word_of(v, bytes);
     return CUBLAS_STATUS_SUCCESS;
   };
@@ -147,11 +149,18 @@ inline octet::cuda::CublasLt fake_cublas_lt() {
     const Product product = product_of(operation, first, second, c, d);
     fake.broken_rule = rules::descriptors(product);
     if (fake.broken_rule.empty()) fake.broken_rule = rules::scale_modes(product, fake.version, fake.hopper);
+    const auto least = [&](cublasLtMatmulPreferenceAttributes_t a) { return FakeLibrary::at(*preference, a); };
+    if (fake.broken_rule.empty()) {
+      fake.broken_rule = rules::alignments(
+          product,
+          {least(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES), least(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES),
+           least(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES), least(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES)});
+    }
     if (!fake.broken_rule.empty()) return CUBLAS_STATUS_NOT_SUPPORTED;
     for (const FakeLibrary::Proposal& p : fake.proposals) {
       if (*found == count) break;
       results[*found] = {};
-      results[*found].algo = algorithm(p.id, p.scheme);
+      results[*found].algo = algorithm(p.id, p.scheme, p.workspace);
       results[*found].workspaceSize = p.workspace;
       results[*found].state = p.state;
       ++*found;
@@ -195,6 +204,7 @@ inline octet::cuda::CublasLt fake_cublas_lt() {
         broken_rule(product_of(operation, first, second, c, d),
                     {number_of(a), number_of(b), number_of(c_data), number_of(d_data), number_of(workspace)},
                     FakeLibrary::get().version, FakeLibrary::get().hopper);
+    if (algo->data[2] > workspace_bytes) FakeLibrary::get().broken_rule = "less workspace than its algorithm wants";
     // "C: Must be provided if beta != 0" (cublasLtMatmul's parameters).
     if (*static_cast<const float*>(beta) != 0 && c_data == nullptr) {
       FakeLibrary::get().broken_rule = "a sum with a C that is not there";

@@ -291,6 +291,48 @@ TEST_F(GemmPlansTest, TheStandInHasNoAlgorithmForWhatTheLibraryHasNone) {
   }
 }
 
+TEST_F(GemmPlansTest, TheStandInHasNoFloat8AlgorithmForMatricesOffSixteenBytes) {
+  const CublasLt library = fake_cublas_lt();
+  Gemm args = linear_gemm(DType::e4m3, DType::e4m3);
+  GemmPlans cache = plans();
+  GemmPlan plan = cache.of(args);
+  const auto status = [&](std::uint32_t alignment) {
+    cublasLtMatmulPreferenceOpaque_t wanted{};
+    EXPECT_EQ(library.set_preference(&wanted, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &alignment, sizeof alignment),
+              CUBLAS_STATUS_SUCCESS);
+    cublasLtMatmulHeuristicResult_t result{};
+    int found = 0;
+    return library.heuristic(nullptr, &plan.operation, &plan.first, &plan.second, &plan.result, &plan.result, &wanted,
+                             1, &result, &found);
+  };
+  EXPECT_EQ(status(16), CUBLAS_STATUS_SUCCESS) << fake.broken_rule;
+  EXPECT_EQ(status(8), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(fake.broken_rule, "an fp8 product whose matrices may lie off 16 bytes");
+}
+
+TEST_F(GemmPlansTest, TheStandInWantsTheWorkspaceOfItsAlgorithm) {
+  const Gemm args = linear_gemm();
+  fake.proposals = {{.id = 1, .workspace = 1 << 20}};
+  GemmPlans cache = plans();
+  GemmPlan plan = cache.of(args);
+  EXPECT_EQ(run(fake_cublas_lt(), nullptr, plan, args, nullptr), CUBLAS_STATUS_SUCCESS) << fake.broken_rule;
+  plan.algorithm = algorithm(1, 0, octet::cuda::gemm_workspace_bytes + 1);
+  EXPECT_EQ(run(fake_cublas_lt(), nullptr, plan, args, nullptr), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(fake.broken_rule, "less workspace than its algorithm wants");
+}
+
+/// As the real one, which TheLibraryTakesOurDescriptors asks.
+TEST_F(GemmPlansTest, TheStandInTakesAnAttributeInItsOwnSizeAlone) {
+  const CublasLt library = fake_cublas_lt();
+  cublasLtMatmulDescOpaque_t operation{};
+  cublasLtMatmulPreferenceOpaque_t preference{};
+  const std::uint64_t value = 0;
+  EXPECT_EQ(library.set_operation(&operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &value, 4), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(library.set_operation(&operation, CUBLASLT_MATMUL_DESC_TRANSA, &value, 8), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(library.set_preference(&preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &value, 4),
+            CUBLAS_STATUS_INVALID_VALUE);
+}
+
 /// The real library's descriptors, which need no device: it takes every attribute in the size that we give it.
 TEST_F(GemmPlansTest, TheLibraryTakesOurDescriptors) {
   CublasLt library{};

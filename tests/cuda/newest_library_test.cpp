@@ -1,10 +1,11 @@
-// Which copy of cuBLASLt, cuDNN and NVRTC a program opens where there are several: the newest of the right major
-// version, wherever it is. The copies are of a library that stands in for all three.
+// Which copy of cuBLASLt, cuDNN and NVRTC a program opens where there are several: the newest of the right CUDA,
+// wherever it is, and with it what it opens itself. The copies are of a library that stands in for all of them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -22,17 +23,38 @@ struct LoadedLibrary {
   cuda::LibraryName name;
 
   int major() const { return std::stoi(name.file.substr(name.file.rfind('.') + 1)); }
+  /// Files that it opens by their names, and that are installed in its folder.
+  std::vector<std::string> opens(int minor) const {
+    if (logged == "cuDNN") return {"libcudnn_graph.so.9", "libcudnn_engines_precompiled.so.9"};
+    if (logged == "NVRTC") return {fmt::format("libnvrtc-builtins.so.{}.{}", major(), minor)};
+    return {};
+  }
 };
+
+/// A file with the stand-in, which is `name` for the loader: it knows an open library by the name in the file.
+void write_stand_in(const fs::path& file, const std::string& name) {
+  std::ifstream in(OCTET_STAND_IN_LIBRARY, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  const std::string placeholder = OCTET_STAND_IN_NAME;
+  const std::size_t at = bytes.find(placeholder);
+  ASSERT_NE(at, std::string::npos);
+  ASSERT_LE(name.size(), placeholder.size());
+  bytes.replace(at, placeholder.size(), name + std::string(placeholder.size() - name.size(), '\0'));
+  std::ofstream(file, std::ios::binary) << bytes;
+}
 
 /// Minor versions are above those of any real copy on this machine.
 class NewestLibrary : public testing::Test {
  protected:
-  /// A toolkit's library, or one of the loader's folders: a link to the file whose name has the version.
-  static void install(const LoadedLibrary& library, const fs::path& folder, int minor) {
+  /// A toolkit's library, or one of the loader's folders: a link to the file whose name has the version. `cuda`: what
+  /// cuDNN was made for.
+  static void install(const LoadedLibrary& library, const fs::path& folder, int minor, int cuda = cuda::cuda_major) {
     fs::create_directories(folder);
     const std::string real = fmt::format("{}.{}.0", library.name.file, minor);
-    copy(folder / real, folder / library.name.file, library.major(), minor);
+    write_stand_in(folder / real, library.name.file);
     fs::create_symlink(real, folder / library.name.file);
+    write_version(folder / library.name.file, library.major(), minor, cuda);
+    install_what_it_opens(library, folder, minor, cuda);
   }
   /// pip's: the version is in the name of the folder that describes the package.
   void install_wheel(const LoadedLibrary& library, int minor) const {
@@ -41,7 +63,9 @@ class NewestLibrary : public testing::Test {
     fs::create_directories(packages_ / fmt::format("{}-{}.{}.0.dist-info", package, library.major(), minor));
     const fs::path file = wheel(library) / library.name.file;
     fs::create_directories(wheel(library));
-    copy(file, file, library.major(), minor);
+    write_stand_in(file, library.name.file);
+    write_version(file, library.major(), minor, cuda::cuda_major);
+    install_what_it_opens(library, wheel(library), minor, cuda::cuda_major);
   }
   fs::path wheel(const LoadedLibrary& library) const { return packages_ / "nvidia" / library.logged / "lib"; }
 
@@ -52,31 +76,44 @@ class NewestLibrary : public testing::Test {
       install_wheel(library, of_wheel);
     }
   }
-  /// Loads all three, and expects that the log names the copy in the folder that `where` gives of each.
+  /// Loads all three, in the order that `words` asks for (load_libraries.cpp), and has cuDNN make a plan.
+  test::CommandResult load(const std::string& words = "") const {
+    return test::run_command(fmt::format("LD_LIBRARY_PATH={} CUDA_HOME={} CUDA_PATH= PYTHONPATH= VIRTUAL_ENV={} {} {}",
+                                         loader_.string(), toolkit_.parent_path().string(), environment_.string(),
+                                         OCTET_LOAD_LIBRARIES, words));
+  }
+  static std::string log_line(const LoadedLibrary& library, int minor, const fs::path& folder) {
+    return fmt::format("{} {}.{}.0, {}\n", library.logged, library.major(), minor,
+                       (folder / library.name.file).string());
+  }
+  /// Expects a plan, and that the log names the copy in the folder that `where` gives of each.
   template <typename Where>
-  void expect_loaded(int minor, Where where) const {
-    const test::CommandResult result = test::run_command(
-        fmt::format("LD_LIBRARY_PATH={} CUDA_HOME={} CUDA_PATH= PYTHONPATH= VIRTUAL_ENV={} {}", loader_.string(),
-                    toolkit_.parent_path().string(), environment_.string(), OCTET_LOAD_LIBRARIES));
+  void expect_loaded(int minor, Where where, const std::string& words = "") const {
+    const test::CommandResult result = load(words);
     EXPECT_EQ(result.exit_code, 0) << result.all();
     for (const LoadedLibrary& library : libraries_) {
-      const fs::path path = fs::path(where(library)) / library.name.file;
-      const std::string line = fmt::format("{} {}.{}.0, {}\n", library.logged, library.major(), minor, path.string());
+      const std::string line = log_line(library, minor, where(library));
       EXPECT_NE(result.all().find(line), std::string::npos) << line << "is not in\n" << result.all();
     }
   }
 
   const std::vector<LoadedLibrary> libraries_{
       {"cuBLASLt", cuda::cublas_lt_name()}, {"cuDNN", cuda::cudnn_name()}, {"NVRTC", cuda::nvrtc_name()}};
+  const LoadedLibrary& cudnn_ = libraries_[1];
   test::TempFolder temp_;
   fs::path loader_ = temp_ / "loader", toolkit_ = temp_ / "cuda/lib64", environment_ = temp_ / "venv",
            packages_ = environment_ / "lib/python3.11/site-packages";
 
  private:
   /// `opened`: the path by which it will be opened.
-  static void copy(const fs::path& to, const fs::path& opened, int major, int minor) {
-    fs::copy_file(OCTET_STAND_IN_LIBRARY, to);
-    std::ofstream(opened.string() + ".version") << major * 10000 + minor * 100;
+  static void write_version(const fs::path& opened, int major, int minor, int cuda) {
+    std::ofstream(opened.string() + ".version") << major * 10000 + minor * 100 << ' ' << cuda * 1000;
+  }
+  static void install_what_it_opens(const LoadedLibrary& library, const fs::path& folder, int minor, int cuda) {
+    for (const std::string& file : library.opens(minor)) {
+      write_stand_in(folder / file, file);
+      write_version(folder / file, library.major(), minor, cuda);
+    }
   }
 };
 
@@ -85,6 +122,7 @@ TEST_F(NewestLibrary, IsOpenedWhereTheLoaderLooks) {
   expect_loaded(99, [&](const LoadedLibrary&) { return loader_; });
 }
 
+/// Where the loader does not look: what these open by their names is not found by it, or is the older copy's.
 TEST_F(NewestLibrary, IsOpenedInAToolkit) {
   install_all(97, 99, 98);
   expect_loaded(99, [&](const LoadedLibrary&) { return toolkit_; });
@@ -93,6 +131,12 @@ TEST_F(NewestLibrary, IsOpenedInAToolkit) {
 TEST_F(NewestLibrary, IsOpenedInAPythonPackage) {
   install_all(98, 97, 99);
   expect_loaded(99, [&](const LoadedLibrary& library) { return wheel(library); });
+}
+
+TEST_F(NewestLibrary, IsThereForACudnnThatIsOpenedFirst) {
+  for (const LoadedLibrary& library : libraries_) install_wheel(library, 99);
+  expect_loaded(
+      99, [&](const LoadedLibrary& library) { return wheel(library); }, "cudnn");
 }
 
 /// What is newest and cannot be opened is no reason to go without, nor is another major version beside it newer.
@@ -104,6 +148,28 @@ TEST_F(NewestLibrary, ThatCanBeOpenedIsTaken) {
     install(library, toolkit_, 99);
   }
   expect_loaded(98, [&](const LoadedLibrary& library) { return wheel(library); });
+}
+
+/// cuDNN's file has the same name for every CUDA; one for another would end the process when it makes a plan.
+TEST_F(NewestLibrary, OfAnotherCudaIsPassedOver) {
+  install_all(97, 97, 98);
+  fs::remove(loader_ / cudnn_.name.file);
+  install(cudnn_, loader_, 99, cuda::cuda_major - 1);
+  expect_loaded(98, [&](const LoadedLibrary& library) { return wheel(library); });
+}
+
+/// With it alone a program goes on without cuDNN, or with a real copy if the machine has one.
+TEST_F(NewestLibrary, OfAnotherCudaIsNotTakenForWantOfABetter) {
+  for (const LoadedLibrary& library : libraries_) {
+    install(library, loader_, 99, library.logged == "cuDNN" ? cuda::cuda_major - 1 : cuda::cuda_major);
+  }
+  const test::CommandResult result = load();
+  const std::string text = result.all(),
+                    why = fmt::format("{} is cuDNN for CUDA {}, and this program is of CUDA {}",
+                                      (loader_ / cudnn_.name.file).string(), cuda::cuda_major - 1, cuda::cuda_major);
+  EXPECT_LE(result.exit_code, 1) << text;
+  EXPECT_NE(text.find(why), std::string::npos) << text;
+  EXPECT_EQ(text.find(log_line(cudnn_, 99, loader_)), std::string::npos) << text;
 }
 
 }  // namespace

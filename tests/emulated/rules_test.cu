@@ -154,6 +154,25 @@ TEST_F(EmulatedRules, LaunchesThatCudaRefuses) {
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue) << "nobody asked for more than 48 KiB";
   EXPECT_EQ(cudaFuncSetAttribute(reads_shared_memory, cudaFuncAttributeMaxDynamicSharedMemorySize, 228 * 1024),
             cudaErrorInvalidValue);
+  traps<<<0x8000'0000u, 1, 0, stream>>>();
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+}
+
+/// As of compute capability 8.6 and 8.9, whose blocks have 99 KiB.
+TEST_F(EmulatedRules, ADeviceWithLessSharedMemory) {
+  const auto allow = [](int bytes) {
+    return cudaFuncSetAttribute(reads_shared_memory, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  };
+  EXPECT_EQ(allow(101376 + 1), cudaSuccess);
+  setenv("OCTET_EMULATED_SHARED", "101376", 1);
+  EXPECT_EQ(most_shared_memory(), 101376);
+  reads_shared_memory<<<1, 1, 101376 + 1, stream>>>(memory);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
+  EXPECT_EQ(allow(101376 + 1), cudaErrorInvalidValue);
+  EXPECT_EQ(allow(101376), cudaSuccess);
+  unsetenv("OCTET_EMULATED_SHARED");
+  EXPECT_EQ(most_shared_memory(), 227 * 1024);
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
 }
 

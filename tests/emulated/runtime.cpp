@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <map>
@@ -15,9 +16,14 @@
 namespace octet::emulated {
 namespace {
 
-int current_device = 0;
+thread_local int current_device = 0;
 constexpr int multiprocessors = 132, threads_of_multiprocessor = 2048;
 constexpr std::size_t shared_of_multiprocessor = 228 * 1024;
+
+/// What a block may have: an H100's, or less, as on other GPUs. Asked at every call, so that a test can change it.
+std::size_t most_shared() {
+  return std::min(setting("OCTET_EMULATED_SHARED", most_dynamic_shared), most_dynamic_shared);
+}
 
 /// What a kernel was allowed.
 struct Allowed {
@@ -53,12 +59,12 @@ void give(cudaStream_t stream, Grid grid, const void* kernel, std::function<void
     const std::size_t threads = std::size_t{grid.threads.x} * grid.threads.y * grid.threads.z;
     const Allowed most = allowed()[kernel];
     if (threads == 0 || threads > 1024 || grid.blocks.x == 0 || grid.blocks.y == 0 || grid.blocks.z == 0 ||
-        grid.blocks.y > 65535 || grid.blocks.z > 65535 || grid.threads.z > 64) {
+        grid.blocks.x > 0x7FFF'FFFFu || grid.blocks.y > 65535 || grid.blocks.z > 65535 || grid.threads.z > 64) {
       return cudaErrorInvalidConfiguration;
     }
     if (grid.cluster > 1 && (grid.blocks.x % grid.cluster != 0 || grid.cluster > most.cluster))
       return cudaErrorInvalidClusterSize;
-    if (grid.shared > most.shared) return cudaErrorInvalidValue;
+    if (grid.shared > std::min(most.shared, most_shared())) return cudaErrorInvalidValue;
     std::string name = grid.kernel;
     device.give(stream, std::move(name), [grid = std::move(grid), thread = std::move(thread)] {
       end_badly();
@@ -129,7 +135,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   switch (attribute) {
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      *value = most_dynamic_shared;
+      *value = static_cast<int>(most_shared());
       return cudaSuccess;
     case cudaDevAttrClusterLaunch:
       *value = 1;
@@ -177,7 +183,7 @@ cudaError_t cudaDeviceSynchronize() {
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
   return call([&](Device&, Lock&) {
     if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
-      if (value < 0 || static_cast<std::size_t>(value) > most_dynamic_shared) return cudaErrorInvalidValue;
+      if (value < 0 || static_cast<std::size_t>(value) > most_shared()) return cudaErrorInvalidValue;
       allowed()[kernel].shared = static_cast<std::size_t>(value);
     }
     if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed) allowed()[kernel].cluster = value != 0 ? 16 : 8;

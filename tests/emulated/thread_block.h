@@ -102,7 +102,7 @@ void meet(const char* what, unsigned mask, std::uint64_t value, LaneValues& valu
 /// The same without an exception: the thread does not go on, and what it has on its stack stays there.
 [[noreturn]] void abandon(const std::string& what);
 
-constexpr std::size_t most_dynamic_shared = 227 * 1024;  ///< bytes
+constexpr std::size_t most_dynamic_shared = 227 * 1024;  ///< bytes, of an H100; a device may have less (runtime.cpp)
 
 // Clusters.
 unsigned cluster_rank();

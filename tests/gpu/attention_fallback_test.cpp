@@ -122,6 +122,17 @@ TEST_F(GpuAttentionFallback, AsOnTheCpu) {
   }
 }
 
+/// A block of compute capability 8.6 or 8.9 has 99 KiB, which is too little for some of an H100's tiles.
+TEST_F(GpuAttentionFallback, AsOnTheCpuWithLessSharedMemory) {
+  if (!is_emulated()) GTEST_SKIP() << "of a GPU that is emulated";
+  setenv("OCTET_EMULATED_SHARED", "101376", 1);
+  for (const AttentionShape& s : shapes) {
+    compare<float>(s);
+    compare<bf16>(s);
+  }
+  unsetenv("OCTET_EMULATED_SHARED");
+}
+
 TEST_F(GpuAttentionFallback, BackwardHasTheSameBitsEachRun) {
   AttentionShape s = fallback_shape(2, 200, 8, 2, 64);
   Tensors<bf16> t(*gpu_stream, s);

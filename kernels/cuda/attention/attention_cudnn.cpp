@@ -268,6 +268,9 @@ AttentionGraphResult make_attention_graph(const AttentionPlanKey& key, const Dev
   } catch (const Error& error) {
     return {.graph = nullptr, .why_not = error.what()};
   }
+  if (const std::string why = why_no_attention_plan(key, cudnn_version()); !why.empty()) {
+    return {.graph = nullptr, .why_not = why};
+  }
   try {
     return {.graph = std::make_unique<CudnnGraph>(key, device), .why_not = ""};
   } catch (const std::exception& error) {  // ours, and what cudnn-frontend throws for a symbol that is missing

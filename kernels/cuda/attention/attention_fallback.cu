@@ -6,10 +6,8 @@ namespace octet::cuda {
 namespace attention {
 namespace {
 
-constexpr int rows = forward_rows;
-
 /// Running softmax of this thread's own rows; the 16 threads of a row hold the same values. In units of log2.
-template <int D>
+template <int D, int rows>
 struct OnlineSoftmax {
   using Rows = Tile<D, rows>;
   float max[Rows::M], sum[Rows::M];
@@ -52,8 +50,8 @@ struct OnlineSoftmax {
   }
 };
 
-/// A block for 64 queries of one head; the last ones, which have the most keys, come first.
-template <typename T, int D>
+/// A block for the queries of one tile and head; the last ones, which have the most keys, come first.
+template <typename T, int D, int rows>
 __global__ void __launch_bounds__(threads, 1) forward_tiles(AttentionForward args) {
   using Rows = Tile<D, rows>;
   extern __shared__ __align__(16) float attention_memory[];
@@ -72,7 +70,7 @@ __global__ void __launch_bounds__(threads, 1) forward_tiles(AttentionForward arg
   std::int64_t begin[Rows::M];  // rows beyond the sequence count as its last one
 #pragma unroll
   for (int i = 0; i < Rows::M; ++i) begin[i] = documents.of(min(first + Rows::own(i), s.seq - 1));
-  OnlineSoftmax<D> softmax;
+  OnlineSoftmax<D, rows> softmax;
   typename Rows::Accumulator o = {};
   for (std::int64_t key_tile = documents.of(first) / rows; key_tile <= query_tile; ++key_tile) {
     __syncthreads();  // the last tile of v has been read
@@ -121,7 +119,7 @@ __global__ void __launch_bounds__(threads, 1) forward_tiles(AttentionForward arg
 }  // namespace
 }  // namespace attention
 
-/// 2 · batch · heads · seq² · head_dim operations with the mask's half left out; k and v are read once for each 64
+/// 2 · batch · heads · seq² · head_dim operations with the mask's half left out; k and v are read once for each tile of
 /// queries.
 void fallback_attention_forward(Stream& stream, const AttentionForward& args) {
   using namespace attention;
@@ -129,11 +127,13 @@ void fallback_attention_forward(Stream& stream, const AttentionForward& args) {
   if (s.batch * s.seq == 0) return;
   dispatch_storage(s.dtype, [&]<typename T>(T) {
     dispatch_head_dim(s, [&]<int D>(std::integral_constant<int, D>) {
-      allow_shared_memory(forward_tiles<T, D>, forward_shared<D>);
-      const dim3 blocks(static_cast<unsigned>(ceil_div(s.seq, rows)), static_cast<unsigned>(s.heads),
-                        static_cast<unsigned>(s.batch));
-      forward_tiles<T, D><<<blocks, threads, forward_shared<D>, native(stream)>>>(args);
-      check_launch("attention_forward");
+      dispatch_rows<forward_rows, forward_shared<D, forward_rows>>([&]<int B>(std::integral_constant<int, B>) {
+        allow_shared_memory(forward_tiles<T, D, B>, forward_shared<D, B>);
+        const dim3 blocks(static_cast<unsigned>(ceil_div(s.seq, B)), static_cast<unsigned>(s.heads),
+                          static_cast<unsigned>(s.batch));
+        forward_tiles<T, D, B><<<blocks, threads, forward_shared<D, B>, native(stream)>>>(args);
+        check_launch("attention_forward");
+      });
     });
   });
 }

@@ -8,9 +8,6 @@ namespace {
 
 constexpr int delta_warps = 8;
 
-template <int D>
-constexpr int rows = backward_rows<D>;
-
 /// delta[batch, heads, seq] = Σ o · d_o of each query and head, a warp each.
 template <typename T>
 __global__ void __launch_bounds__(delta_warps * 32) sum_delta(AttentionBackward args) {
@@ -50,9 +47,9 @@ struct QueryRow {
 };
 
 /// A block for the dq of a tile of queries of one head. Sums over the keys in order.
-template <typename T, int D>
+template <typename T, int D, int rows>
 __global__ void __launch_bounds__(threads, 1) query_gradients(AttentionBackward args) {
-  using Rows = Tile<D, rows<D>>;
+  using Rows = Tile<D, rows>;
   extern __shared__ __align__(16) float attention_memory[];
   float* q = attention_memory;
   float* d_o = q + Rows::floats;
@@ -62,46 +59,45 @@ __global__ void __launch_bounds__(threads, 1) query_gradients(AttentionBackward 
 
   const AttentionShape& s = args.shape;
   const std::int64_t batch = blockIdx.z, head = blockIdx.y, kv_head = head / (s.heads / s.kv_heads);
-  const std::int64_t query_tile = gridDim.x - 1 - blockIdx.x, first = query_tile * rows<D>;
+  const std::int64_t query_tile = gridDim.x - 1 - blockIdx.x, first = query_tile * rows;
   const Head<const T> k_head(static_cast<const T*>(args.k), s, s.kv_heads, batch, kv_head);
   const Head<const T> v_head(static_cast<const T*>(args.v), s, s.kv_heads, batch, kv_head);
-  read_tile<D, rows<D>>(Head<const T>(static_cast<const T*>(args.q), s, s.heads, batch, head), first, s.scale * log2_e,
-                        q);
-  read_tile<D, rows<D>>(Head<const T>(static_cast<const T*>(args.d_o), s, s.heads, batch, head), first, 1.0f, d_o);
+  read_tile<D, rows>(Head<const T>(static_cast<const T*>(args.q), s, s.heads, batch, head), first, s.scale * log2_e, q);
+  read_tile<D, rows>(Head<const T>(static_cast<const T*>(args.d_o), s, s.heads, batch, head), first, 1.0f, d_o);
 
   const Documents documents(args.documents.begin, s, batch);
   typename Rows::Accumulator dq = {};
-  for (std::int64_t key_tile = documents.of(first) / rows<D>; key_tile <= query_tile; ++key_tile) {
+  for (std::int64_t key_tile = documents.of(first) / rows; key_tile <= query_tile; ++key_tile) {
     __syncthreads();  // the last tiles have been read
-    read_tile<D, rows<D>>(k_head, key_tile * rows<D>, 1.0f, k);
-    read_tile<D, rows<D>>(v_head, key_tile * rows<D>, 1.0f, v);
+    read_tile<D, rows>(k_head, key_tile * rows, 1.0f, k);
+    read_tile<D, rows>(v_head, key_tile * rows, 1.0f, v);
     __syncthreads();
     typename Rows::Scores p, ds;
-    inner_products<D, rows<D>>(q, k, p);
-    inner_products<D, rows<D>>(d_o, v, ds);
+    inner_products<D, rows>(q, k, p);
+    inner_products<D, rows>(d_o, v, ds);
 #pragma unroll
     for (int i = 0; i < Rows::M; ++i) {
       const QueryRow query(args, documents, batch * s.heads + head, first + Rows::own(i));
 #pragma unroll
       for (int j = 0; j < Rows::M; ++j) {
-        query.softmax_backward(key_tile * rows<D> + Rows::other(j), p[i][j], ds[i][j]);
+        query.softmax_backward(key_tile * rows + Rows::other(j), p[i][j], ds[i][j]);
       }
     }
-    put_weights<D, rows<D>>(ds, weights);
+    put_weights<D, rows>(ds, weights);
     __syncthreads();
-    accumulate<D, rows<D>>(weights, k, dq);
+    accumulate<D, rows>(weights, k, dq);
   }
   float factor[Rows::M];
 #pragma unroll
   for (int i = 0; i < Rows::M; ++i) factor[i] = s.scale;
-  write_rows<D, rows<D>>(Head<T>(static_cast<T*>(args.dq), s, s.heads, batch, head), first, dq, factor);
+  write_rows<D, rows>(Head<T>(static_cast<T*>(args.dq), s, s.heads, batch, head), first, dq, factor);
 }
 
 /// A block for the dk and dv of a tile of keys of one kv head. Sums over the heads of the group in order, and in each
 /// over the queries in order.
-template <typename T, int D>
+template <typename T, int D, int rows>
 __global__ void __launch_bounds__(threads, 1) key_gradients(AttentionBackward args) {
-  using Rows = Tile<D, rows<D>>;
+  using Rows = Tile<D, rows>;
   extern __shared__ __align__(16) float attention_memory[];
   float* k = attention_memory;
   float* v = k + Rows::floats;
@@ -113,9 +109,9 @@ __global__ void __launch_bounds__(threads, 1) key_gradients(AttentionBackward ar
   const AttentionShape& s = args.shape;
   const std::int64_t batch = blockIdx.z, kv_head = blockIdx.y, group = s.heads / s.kv_heads;
   const std::int64_t key_tile = blockIdx.x, tiles = gridDim.x,
-                     first = key_tile * rows<D>;  // the first has most queries
-  read_tile<D, rows<D>>(Head<const T>(static_cast<const T*>(args.k), s, s.kv_heads, batch, kv_head), first, 1.0f, k);
-  read_tile<D, rows<D>>(Head<const T>(static_cast<const T*>(args.v), s, s.kv_heads, batch, kv_head), first, 1.0f, v);
+                     first = key_tile * rows;  // the first has most queries
+  read_tile<D, rows>(Head<const T>(static_cast<const T*>(args.k), s, s.kv_heads, batch, kv_head), first, 1.0f, k);
+  read_tile<D, rows>(Head<const T>(static_cast<const T*>(args.v), s, s.kv_heads, batch, kv_head), first, 1.0f, v);
 
   const Documents documents(args.documents.begin, s, batch);
   typename Rows::Accumulator dk = {}, dv = {};
@@ -123,25 +119,25 @@ __global__ void __launch_bounds__(threads, 1) key_gradients(AttentionBackward ar
     const Head<const T> q_head(static_cast<const T*>(args.q), s, s.heads, batch, head);
     const Head<const T> do_head(static_cast<const T*>(args.d_o), s, s.heads, batch, head);
     for (std::int64_t query_tile = key_tile; query_tile < tiles; ++query_tile) {
-      if (documents.of(query_tile * rows<D>) >= first + rows<D>) break;  // nor do later queries see these keys
-      __syncthreads();                                                   // the last tiles have been read
-      read_tile<D, rows<D>>(q_head, query_tile * rows<D>, s.scale * log2_e, q);
-      read_tile<D, rows<D>>(do_head, query_tile * rows<D>, 1.0f, d_o);
+      if (documents.of(query_tile * rows) >= first + rows) break;  // nor do later queries see these keys
+      __syncthreads();                                             // the last tiles have been read
+      read_tile<D, rows>(q_head, query_tile * rows, s.scale * log2_e, q);
+      read_tile<D, rows>(do_head, query_tile * rows, 1.0f, d_o);
       __syncthreads();
       typename Rows::Scores p, ds;
-      inner_products<D, rows<D>>(k, q, p);
-      inner_products<D, rows<D>>(v, d_o, ds);
+      inner_products<D, rows>(k, q, p);
+      inner_products<D, rows>(v, d_o, ds);
 #pragma unroll
       for (int j = 0; j < Rows::M; ++j) {
-        const QueryRow query(args, documents, batch * s.heads + head, query_tile * rows<D> + Rows::other(j));
+        const QueryRow query(args, documents, batch * s.heads + head, query_tile * rows + Rows::other(j));
 #pragma unroll
         for (int i = 0; i < Rows::M; ++i) query.softmax_backward(first + Rows::own(i), p[i][j], ds[i][j]);
       }
-      put_weights<D, rows<D>>(p, p_weights);
-      put_weights<D, rows<D>>(ds, ds_weights);
+      put_weights<D, rows>(p, p_weights);
+      put_weights<D, rows>(ds, ds_weights);
       __syncthreads();
-      accumulate<D, rows<D>>(p_weights, d_o, dv);
-      accumulate<D, rows<D>>(ds_weights, q, dk);
+      accumulate<D, rows>(p_weights, d_o, dv);
+      accumulate<D, rows>(ds_weights, q, dk);
     }
   }
   float one[Rows::M], undo[Rows::M];  // q carries scale · log2 e; dk wants scale
@@ -150,24 +146,24 @@ __global__ void __launch_bounds__(threads, 1) key_gradients(AttentionBackward ar
     one[i] = 1.0f;
     undo[i] = ln_2;
   }
-  write_rows<D, rows<D>>(Head<T>(static_cast<T*>(args.dk), s, s.kv_heads, batch, kv_head), first, dk, undo);
-  write_rows<D, rows<D>>(Head<T>(static_cast<T*>(args.dv), s, s.kv_heads, batch, kv_head), first, dv, one);
+  write_rows<D, rows>(Head<T>(static_cast<T*>(args.dk), s, s.kv_heads, batch, kv_head), first, dk, undo);
+  write_rows<D, rows>(Head<T>(static_cast<T*>(args.dv), s, s.kv_heads, batch, kv_head), first, dv, one);
 }
 
-template <typename T, int D>
+template <typename T, int D, int B>
 void backward(const AttentionBackward& args, cudaStream_t stream) {
   const AttentionShape& s = args.shape;
-  const auto tiles = static_cast<unsigned>(ceil_div(s.seq, rows<D>)), batch = static_cast<unsigned>(s.batch);
+  const auto tiles = static_cast<unsigned>(ceil_div(s.seq, B)), batch = static_cast<unsigned>(s.batch);
   const auto deltas = static_cast<unsigned>(ceil_div(s.batch * s.seq * s.heads, delta_warps));
   sum_delta<T><<<deltas, delta_warps * 32, 0, stream>>>(args);
   check_launch("attention_backward: delta");
-  allow_shared_memory(query_gradients<T, D>, backward_shared<D>);
+  allow_shared_memory(query_gradients<T, D, B>, backward_shared<D, B>);
   const dim3 query_blocks(tiles, static_cast<unsigned>(s.heads), batch);
-  query_gradients<T, D><<<query_blocks, threads, backward_shared<D>, stream>>>(args);
+  query_gradients<T, D, B><<<query_blocks, threads, backward_shared<D, B>, stream>>>(args);
   check_launch("attention_backward: dq");
-  allow_shared_memory(key_gradients<T, D>, backward_shared<D>);
+  allow_shared_memory(key_gradients<T, D, B>, backward_shared<D, B>);
   const dim3 key_blocks(tiles, static_cast<unsigned>(s.kv_heads), batch);
-  key_gradients<T, D><<<key_blocks, threads, backward_shared<D>, stream>>>(args);
+  key_gradients<T, D, B><<<key_blocks, threads, backward_shared<D, B>, stream>>>(args);
   check_launch("attention_backward: dk, dv");
 }
 
@@ -183,8 +179,11 @@ void fallback_attention_backward(Stream& stream, const AttentionBackward& args) 
   const AttentionShape& s = args.shape;
   if (s.batch * s.seq == 0) return;
   dispatch_storage(s.dtype, [&]<typename T>(T) {
-    attention::dispatch_head_dim(
-        s, [&]<int D>(std::integral_constant<int, D>) { attention::backward<T, D>(args, native(stream)); });
+    attention::dispatch_head_dim(s, [&]<int D>(std::integral_constant<int, D>) {
+      constexpr int rows = attention::backward_rows<D>;
+      attention::dispatch_rows<rows, attention::backward_shared<D, rows>>(
+          [&]<int B>(std::integral_constant<int, B>) { attention::backward<T, D, B>(args, native(stream)); });
+    });
   });
 }
 

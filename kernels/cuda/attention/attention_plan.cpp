@@ -93,6 +93,18 @@ std::string why_no_attention_plan(const AttentionPlanKey& key) {
   return "";
 }
 
+std::string why_no_attention_plan(const AttentionPlanKey& key, std::size_t cudnn_version) {
+  const AttentionShape& s = key.shape;
+  if (cudnn_version <= 91500 && key.pass == AttentionPass::backward && key.documents == 0 && s.seq % 128 != 0 &&
+      s.batch % 2 != 0) {
+    // There too cudnn-frontend then puts 2 · batch lengths of 4 bytes, by which it goes around a fault of these
+    // versions.
+    return "up to cuDNN 9.15.0, with a sequence of no multiple of 128 and an odd batch, its workspace would not be "
+           "aligned";
+  }
+  return "";
+}
+
 AttentionPlans::AttentionPlans()
     : AttentionPlans(AttentionLibrary([](const AttentionPlanKey& key) { return make_attention_graph(key, nullptr); })) {
 }
@@ -111,7 +123,7 @@ const AttentionPlanResult& AttentionPlans::find(AttentionPlanKey key, Stream* st
   if (result.plan == nullptr && said_.insert(result.why_not).second) {
     log::shared_warning(
         "attention {}: cuDNN has no plan ({}); Octet's own kernel takes its place: correct, but not on the tensor "
-        "cores, so attention takes many times as long",
+        "cores, so attention takes many times as long (docs/problems.md, \"Attention runs without cuDNN\")",
         describe(key), result.why_not);
   }
   return plans_.emplace(key, std::move(result)).first->second;

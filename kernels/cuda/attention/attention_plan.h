@@ -129,5 +129,7 @@ std::array<void*, 9> operands_of(const AttentionBackward& args);
 
 /// Why cuDNN is not asked for a plan; empty where it is.
 std::string why_no_attention_plan(const AttentionPlanKey& key);
+/// The same of what depends on cuDNN's version, which is known once it is loaded.
+std::string why_no_attention_plan(const AttentionPlanKey& key, std::size_t cudnn_version);
 
 }  // namespace octet::cuda

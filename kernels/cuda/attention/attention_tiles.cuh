@@ -12,7 +12,8 @@
 /// A block owns B rows (queries, or keys for dk and dv) and goes through tiles of B other rows. Thread (x, y) of
 /// 16 × 16 has, of the own rows, M = B / 16 adjacent ones from y · M on, and of a [own, other] tile the columns x,
 /// x + 16, ...; of a [own, depth] accumulator it has the four columns from 4 · x + 64 · c on, for each c.
-/// Row strides in shared memory are 4 more than a multiple of 32, which keeps 16-byte accesses free of conflicts.
+/// Row strides of [B, D] in shared memory are 4 more than a multiple of 32, which keeps 16-byte accesses free of
+/// conflicts.
 namespace octet::cuda::attention {
 
 constexpr int threads = 256;
@@ -29,7 +30,7 @@ struct Tile {
   static constexpr int weight_stride = B + 4;  ///< of [other, own]
   static constexpr int weight_floats = B * weight_stride;
   static constexpr int chunks = D / 64;
-  static_assert(B % 32 == 0 && D % 64 == 0);
+  static_assert(B % 16 == 0 && D % 64 == 0);
 
   using Scores = float[M][M];               ///< [own, other]
   using Accumulator = float[M][chunks][4];  ///< [own, depth]
@@ -39,17 +40,25 @@ struct Tile {
   __device__ static int other(int j) { return x() + 16 * j; }
 };
 
-/// Rows of a tile. Backward's shared memory holds four tiles of [rows, D], forward's two.
+/// Rows of a tile where a block may have as much shared memory as Hopper's. Backward's holds four tiles of [rows, D],
+/// forward's two.
 inline constexpr int forward_rows = 64;
 template <int D>
 inline constexpr int backward_rows = D <= 64 ? 64 : 32;
-/// Dynamic shared memory of a launch, in bytes.
-template <int D>
-inline constexpr int forward_shared = (2 * Tile<D, forward_rows>::floats + Tile<D, forward_rows>::weight_floats) * 4;
-template <int D>
-inline constexpr int backward_shared = (4 * Tile<D, backward_rows<D>>::floats +
-                                        2 * Tile<D, backward_rows<D>>::weight_floats) *
-                                       4;
+/// Dynamic shared memory of a launch with tiles of B rows, in bytes.
+template <int D, int B>
+inline constexpr int forward_shared = (2 * Tile<D, B>::floats + Tile<D, B>::weight_floats) * 4;
+template <int D, int B>
+inline constexpr int backward_shared = (4 * Tile<D, B>::floats + 2 * Tile<D, B>::weight_floats) * 4;
+
+/// What a block may have on every GPU that Octet runs on: those of compute capability 8.6 and 8.9 have no more. Where
+/// that is too little, tiles have half as many rows.
+inline constexpr int least_shared_memory = 99 * 1024;
+static_assert(forward_shared<128, forward_rows> <= least_shared_memory &&
+              forward_shared<256, forward_rows / 2> <= least_shared_memory);
+static_assert(backward_shared<64, backward_rows<64> / 2> <= least_shared_memory &&
+              backward_shared<128, backward_rows<128>> <= least_shared_memory &&
+              backward_shared<256, backward_rows<256> / 2> <= least_shared_memory);
 
 /// One head of a [batch, seq, heads, head_dim] tensor.
 template <typename T>
@@ -176,6 +185,16 @@ __device__ __forceinline__ void accumulate(const float* weights, const float* ot
       }
     }
   }
+}
+
+/// Calls f with the rows of a tile, as an integral constant: `rows`, of which a launch takes `bytes` of shared memory,
+/// or half as many on a GPU whose blocks may not have that. The bits of the forward pass depend on them.
+template <int rows, int bytes, typename F>
+void dispatch_rows(F&& f) {
+  if constexpr (bytes > least_shared_memory) {
+    if (bytes > most_shared_memory()) return f(std::integral_constant<int, rows / 2>{});
+  }
+  f(std::integral_constant<int, rows>{});
 }
 
 /// Calls f with D, the head dim rounded up to what the kernels are written for, as an integral constant.

@@ -2,7 +2,6 @@
 
 #include "kernels/cuda/host/libraries.h"
 #include "src/base/error.h"
-#include "src/device/cuda/dynamic_library.h"
 
 namespace octet::cuda {
 namespace {
@@ -21,7 +20,7 @@ void CublasLt::check(cublasStatus_t status, const char* what) const {
 
 CublasLt load_cublas_lt() {
   static_assert(CUBLAS_VER_MAJOR == cuda_major, "headers of cuBLAS beside those of another CUDA");
-  const DynamicLibrary library(cublas_lt_name().file, cublas_lt_name().package, LibraryChoice::newest);
+  const DynamicLibrary library = open_cublas_lt();
   CublasLt t{};
   const auto load = [&]<typename Function>(Function*& function, const char* name) {
     function = library.function<Function>(name);

@@ -3,12 +3,12 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "kernels/cuda/host/libraries.h"
 #include "src/base/error.h"
-#include "src/device/cuda/dynamic_library.h"
 
 namespace octet::cuda {
 namespace {
@@ -23,13 +23,22 @@ std::pair<std::string_view, void*> entry(std::string_view name, Function* functi
 }  // namespace
 
 void* cudnn_library() {
-  why_no_nvrtc();
-  static void* const handle = [] {
-    const DynamicLibrary library(cudnn_name().file, cudnn_name().package, LibraryChoice::newest);
-    library.log_version("cuDNN", library.function<std::size_t()>("cudnnGetVersion")());
-    return library.handle();
+  why_no_nvrtc();  // its version is logged
+  struct Cudnn {
+    void* handle = nullptr;
+    std::optional<Error> why_not;
+  };
+  static const Cudnn loaded = []() -> Cudnn {
+    try {
+      const DynamicLibrary library = open_cudnn();
+      library.log_version("cuDNN", library.function<std::size_t()>("cudnnGetVersion")());
+      return {library.handle(), {}};
+    } catch (const Error& error) {
+      return {nullptr, error};
+    }
   }();
-  return handle;
+  if (loaded.why_not) throw Error(*loaded.why_not);
+  return loaded.handle;
 }
 
 std::size_t cudnn_version() {
@@ -46,7 +55,7 @@ struct Nvrtc {
 const Nvrtc& nvrtc() {
   static const Nvrtc loaded = []() -> Nvrtc {
     try {
-      const DynamicLibrary library(nvrtc_name().file, nvrtc_name().package, LibraryChoice::newest);
+      const DynamicLibrary library = open_nvrtc();
       int major = 0, minor = 0;
       library.function<int(int*, int*)>("nvrtcVersion")(&major, &minor);
       const auto version = static_cast<std::size_t>(major * 10000 + minor * 100);

@@ -8,8 +8,9 @@
 /// program: a machine with a driver and libcudnn needs no libcudart.so, and a second version of it beside is no matter.
 namespace octet::cuda {
 
-/// libcudnn's handle; a usage error that says what to install when there is none. Loads libnvrtc too, which cuDNN opens
-/// by name to compile attention's kernels when it builds a plan.
+/// libcudnn's handle; a usage error that says what to install when there is none, or none of this CUDA. Loads cuBLASLt
+/// too, which cuDNN cannot be without, and libnvrtc, which compiles attention's kernels when a plan is built
+/// (libraries.h).
 void* cudnn_library();
 /// As cudnnGetVersion gives it. Loads the library, as cudnn_library.
 std::size_t cudnn_version();

@@ -6,8 +6,10 @@
 #include <string>
 #include <string_view>
 
-/// Names of the libraries that are loaded when they are first needed, of the major version of CUDA whose headers this
-/// build has: one process cannot mix them.
+#include "src/device/cuda/dynamic_library.h"
+
+/// The libraries that compute, which are opened when they are first needed: of the major version of CUDA whose headers
+/// this build has, since one process cannot mix them, and of each the newest copy.
 namespace octet::cuda {
 
 inline constexpr int cuda_major = CUDART_VERSION / 1000;
@@ -28,8 +30,18 @@ inline LibraryName cublas_lt_name() {
 inline LibraryName nvrtc_name() {
   return toolkit_library("libnvrtc", "nvidia-cuda-nvrtc");
 }
+/// Its file has the same name for every CUDA.
 inline LibraryName cudnn_name() {
   return {"libcudnn.so.9", fmt::format("nvidia-cudnn-cu{}", cuda_major)};
 }
+
+// Each opens a library with all that this will open in its turn; again it gives the same. A usage error that says what
+// to install, and where it was looked for, when there is none.
+
+DynamicLibrary open_cublas_lt();
+DynamicLibrary open_nvrtc();
+/// Opens the other two before: without cuBLASLt there is no cuDNN, and without NVRTC it has no plan for attention. A
+/// copy that is of another CUDA is passed over.
+DynamicLibrary open_cudnn();
 
 }  // namespace octet::cuda

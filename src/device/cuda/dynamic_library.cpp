@@ -97,7 +97,7 @@ std::vector<std::string> newest_first(const std::string& file, std::string_view 
   return paths;
 }
 
-DynamicLibrary::DynamicLibrary(std::string file, std::string_view package, LibraryChoice choice)
+DynamicLibrary::DynamicLibrary(std::string file, std::string_view package, LibraryChoice choice, const WhyNot& why_not)
     : file_(std::move(file)) {
   const std::vector<std::string> folders = cuda_library_folders(environment_variable);
   std::vector<std::string> candidates;
@@ -105,14 +105,22 @@ DynamicLibrary::DynamicLibrary(std::string file, std::string_view package, Libra
     std::vector<std::string> all = loader_folders();
     all.insert(all.end(), folders.begin(), folders.end());
     candidates = newest_first(file_, package, all);
+    candidates.push_back(file_);
+  } else {
+    candidates.push_back(file_);
+    for (const std::string& folder : folders) {
+      std::error_code error;
+      if (fs::exists(folder + "/" + file_, error)) candidates.push_back(folder + "/" + file_);
+    }
   }
-  candidates.push_back(file_);
-  for (const std::string& folder : folders) {
-    std::error_code error;
-    if (fs::exists(folder + "/" + file_, error)) candidates.push_back(folder + "/" + file_);
-  }
-  std::string reason;
+  std::string reason, refusal;
   for (const std::string& path : candidates) {
+    if (why_not != nullptr) {
+      if (std::string why = why_not(path); !why.empty()) {
+        if (refusal.empty()) refusal = std::move(why);  // of the best, with its path
+        continue;
+      }
+    }
     // Global: cuDNN and cuBLAS open further libraries, which expect to find the first.
     handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (handle_ != nullptr) return;
@@ -121,7 +129,13 @@ DynamicLibrary::DynamicLibrary(std::string file, std::string_view package, Libra
   throw usage_error("device",
                     "{} cannot be loaded: {}; install the CUDA libraries (for example `pip install {}`) or name their "
                     "folder in LD_LIBRARY_PATH. Looked into: {}",
-                    file_, reason, package, fmt::join(folders, ", "));
+                    file_, refusal.empty() ? reason : refusal, package, fmt::join(folders, ", "));
+}
+
+void DynamicLibrary::open_beside(const std::string& file) const {
+  const fs::path path = fs::path(this->path()).parent_path() / file;
+  std::error_code error;
+  if (fs::exists(path, error)) dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
 }
 
 void* DynamicLibrary::symbol(const char* name) const {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,9 +19,19 @@ enum class LibraryChoice : std::uint8_t { loaders, newest };
 /// on the PATH).
 class DynamicLibrary {
  public:
+  /// Says of the path of a copy, or of its bare name, why it is not to be opened; empty where it may be.
+  using WhyNot = std::function<std::string(const std::string& path)>;
+
   /// `file`: e.g. "libcublasLt.so.13", of which all copies have the right major version. `package`: of PyPI, for the
-  /// message of the usage error when it is not found. Never unloaded.
-  DynamicLibrary(std::string file, std::string_view package, LibraryChoice choice = LibraryChoice::loaders);
+  /// message of the usage error when it is not found. `why_not`: asked of each copy before it is opened; the first that
+  /// it lets pass and that can be opened is taken. Never unloaded.
+  DynamicLibrary(std::string file, std::string_view package, LibraryChoice choice = LibraryChoice::loaders,
+                 const WhyNot& why_not = nullptr);
+
+  /// Opens a file of the folder that this library is in, if it is there, under the name by which this library will ask
+  /// the loader for it. The loader would look for that name in LD_LIBRARY_PATH first, and may not look into this folder
+  /// at all; a library that is open and has the name comes before all of that.
+  void open_beside(const std::string& file) const;
 
   /// Address of a function; throws a usage error (a library too old) that names both when there is none.
   void* symbol(const char* name) const;

@@ -57,6 +57,18 @@ INSTANTIATE_TEST_SUITE_P(Runs, RunOnTheGpu,
                                          Case{"pipeline", 2, "--precision fp32 --parallel.pp 2", 1e-4}),
                          [](const auto& one) { return std::string(one.param.name); });
 
+/// A block of compute capability 8.6 or 8.9 has 99 KiB.
+TEST(RunOnTheGpu, TrainsWhereABlockHasLessSharedMemory) {
+  have_gpus(1);
+  setenv("OCTET_EMULATED_SHARED", "101376", 1);
+  for (const auto& [precision, tolerance] : {std::pair{"fp32", 1e-4}, {"float8", 1e-2}}) {
+    SCOPED_TRACE(precision);
+    const std::string options = fmt::format("{}--train.steps 2 --precision {}", small, precision);
+    expect_losses_of_the_cpu(train(1, on_gpu + options), 1, options, tolerance);
+  }
+  unsetenv("OCTET_EMULATED_SHARED");
+}
+
 /// On 1 rank and on 2, of which each has saved its part from the memory of its GPU.
 TEST(RunOnTheGpu, GoesOnToTheSameBits) {
   for (const int ranks : {1, 2}) {
