@@ -5,6 +5,7 @@
 
 #include "src/base/error.h"
 #include "src/base/files.h"
+#include "src/base/lfs_pointer.h"
 #include "src/tokenizer/bytes.h"
 #include "src/tokenizer/json/load_json.h"
 #include "src/tokenizer/ranks/load_ranks.h"
@@ -49,6 +50,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name, const Tokeniz
   }
   const std::string file = file_at(name);
   const std::string bytes = text_of_file("tokenizer", file);
+  refuse_lfs_pointer(bytes, "tokenizer", file);  // before its last line is taken for that of a rank file
   if (is_rank_file(bytes)) return load_rank_file(bytes, file, options);
   if (is_sentencepiece_model(bytes)) return load_sentencepiece(bytes, file, options);
   if (is_json(bytes)) return load_tokenizer_json(bytes, file, options);

@@ -3,6 +3,7 @@
 
 #include "src/tokenizer/ranks/base64.h"
 #include "src/tokenizer/ranks/load_ranks.h"
+#include "tests/support/git_lfs_pointer.h"
 #include "tests/tokenizer/tokenizer_support.h"
 
 namespace octet {
@@ -69,6 +70,16 @@ TEST(RankFile, WhatIsWrongIsNamedWithItsLine) {
   const test::TempFolder folder;
   test::write_bytes(folder / "x", "YWI 5\n" + rank_lines({}));
   EXPECT_HAS(test::error_of([&] { make_tokenizer(folder / "x"); }), "x:1: expected base64");
+}
+
+/// Whose last line could be one of a rank file.
+TEST(RankFile, APointerOfGitLfsIsRefused) {
+  const test::TempFolder folder;
+  for (const char* name : {"tokenizer.model", "tokenizer.json"}) {
+    test::write_bytes(folder / name, test::lfs_pointer);
+    EXPECT_HAS(test::error_of([&] { make_tokenizer(folder.path()); }),
+               "/" + std::string(name) + ": is a pointer of Git LFS, which stands for a file that was not fetched");
+  }
 }
 
 /// As many ranks as that, those above `gap` one further on; words of letters are none of them.

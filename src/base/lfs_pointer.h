@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace octet {
+
+/// Refuses what Git LFS leaves in the place of a file that it has not fetched: three lines of text, of which the last
+/// would pass for that of a rank file. A folder of Hugging Face that was cloned without git-lfs has them for weights
+/// and tokenizers. Usage error of the room with the file's name and what fetches it; nothing for another text.
+void refuse_lfs_pointer(std::string_view text, std::string_view room, const std::string& file);
+
+}  // namespace octet
