@@ -123,6 +123,21 @@ TEST(RankFile, Llama3HasItsSpecialTokens) {
   EXPECT_EQ(test::ids_of(*tokenizer, "<|eot_id|>").size(), 10u);
 }
 
+/// Which its maker may cut otherwise. What was encoded with it before was encoded so.
+TEST(RankFile, AnEncodingThatIsNotKnownIsTold) {
+  const std::string lines = rank_lines({"ab"});
+  const auto told = [&](const std::string& text, const TokenizerOptions& options) {
+    testing::internal::CaptureStderr();
+    load_rank_file(text, "r.tiktoken", options);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_HAS(told(lines, {}), "W r.tiktoken: no encoding of 257 ranks is known; text is cut into words by the pattern");
+  EXPECT_EQ(told(many_ranks(50256), {}), "");
+  const std::uint64_t fingerprint = load_rank_file(lines, "r.tiktoken", {})->info().fingerprint;
+  EXPECT_EQ(told(lines, {.recorded = RecordedTokens{.fingerprint = fingerprint}}), "");
+  EXPECT_HAS(told(lines, {.recorded = RecordedTokens{.fingerprint = fingerprint + 1}}), "no encoding of 257 ranks");
+}
+
 TEST(RankFile, Cl100kHasItsSpecialTokensInTiktokensNumbers) {
   std::vector<std::string> tokens(100256 - 256);
   for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = "t" + std::to_string(i) + ".";
