@@ -67,6 +67,9 @@ std::int64_t original_positions(const JsonReader& of, const JsonReader& config) 
 
 /// Of rope_parameters or rope_scaling, in which older files say "type" for "rope_type". llama3 has no defaults.
 RotaryEmbedding rotary_embedding(const JsonReader& of, const JsonReader& config, double theta) {
+  for (const auto& [layer_type, value] : of.members()) {
+    if (value.shown().starts_with('{')) throw value.refuse("a number or a text, as all blocks have one RoPE");
+  }
   RotaryEmbedding rope{.theta = number_or(of, "rope_theta", theta)};
   if (config.has("rope_theta") && rope.theta != theta) {
     throw of.at("rope_theta").refuse(fmt::format("{}, as rope_theta has it", config.at("rope_theta").shown()));
@@ -207,7 +210,7 @@ ModelConfig parse_hugging_face_config(const std::string& text, const std::string
                     .rope_theta = rope.theta,
                     .rope_scaling = rope.scaling,
                     .norm_eps = number_or(config, "rms_norm_eps", 1e-6),
-                    .tied_embedding = config.contains("tie_word_embeddings") && config.boolean("tie_word_embeddings"),
+                    .tied_embedding = config.has("tie_word_embeddings") && config.boolean("tie_word_embeddings"),
                     .max_positions = integer_or(config, "max_position_embeddings", 1 << 30, 0)};
   model.kv_heads = integer_or(config, "num_key_value_heads", most_heads, model.heads);
   model.finish();
@@ -219,9 +222,18 @@ std::vector<std::string> config_warnings(const std::string& text, const std::str
   constexpr const char* dropout = "attention_dropout";
   const auto json = parse_json(text, "checkpoints", path, "the configuration of a model");
   const JsonReader config(json, "checkpoints", path);
-  if (!config.has(dropout) || config.at(dropout).shown() == "0.0" || config.at(dropout).shown() == "0") return {};
-  return {fmt::format("{} is {}: Octet has no dropout and trains without it", config.at(dropout).where(),
-                      config.at(dropout).shown())};
+  std::vector<std::string> warnings;
+  if (config.has(dropout) && config.at(dropout).shown() != "0.0" && config.at(dropout).shown() != "0") {
+    warnings.push_back(fmt::format("{} is {}: Octet has no dropout and trains without it", config.at(dropout).where(),
+                                   config.at(dropout).shown()));
+  }
+  if (config.has("auto_map")) {
+    warnings.push_back(
+        fmt::format("{} names code of the model's own, which Octet does not run: the weights are taken "
+                    "for those of transformers' LlamaForCausalLM",
+                    config.at("auto_map").where()));
+  }
+  return warnings;
 }
 
 }  // namespace octet::checkpoint

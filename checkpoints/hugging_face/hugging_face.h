@@ -37,7 +37,7 @@ std::string hugging_face_tokenizer_config(const std::optional<std::string>& bos,
 /// are quantized.
 ModelConfig parse_hugging_face_config(const std::string& json, const std::string& path);
 
-/// What such a config.json, which was read, asks of a training and Octet does not do: dropout.
+/// What such a config.json, which was read, asks for and Octet does not do: dropout, code of the model's own.
 std::vector<std::string> config_warnings(const std::string& json, const std::string& path);
 
 }  // namespace octet::checkpoint

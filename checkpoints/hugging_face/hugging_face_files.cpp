@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/base/json_reader.h"
+#include "src/base/lfs_pointer.h"
 #include "src/base/read_file.h"
 
 namespace octet::checkpoint {
@@ -47,7 +48,9 @@ std::vector<PlainFile> files_beside(const std::string& folder) {
   std::vector<PlainFile> files;
   const auto add = [&](const std::string& name) {
     const std::string path = folder + "/" + name;
-    if (files::is_there(path)) files.push_back({name, files::read_file(path)});
+    if (!files::is_there(path)) return;
+    files.push_back({name, files::read_file(path)});
+    refuse_lfs_pointer(files.back().bytes, "checkpoints", path);
   };
   for (const char* name : tokenizers) add(name);
   for (const char* name : tokenizer_companions) add(name);

@@ -39,7 +39,7 @@ SpecialIds read_special_ids(const std::string& path);
 
 /// What an import keeps of a folder: the tokenizer's files, generation_config.json and, where it says ids or one of
 /// these is there, config.json. Throws ReadError, and as read_special_ids; ids of config.json have to be below its
-/// vocab_size.
+/// vocab_size. Usage error for a pointer of Git LFS in place of one.
 std::vector<PlainFile> files_beside(const std::string& folder);
 
 /// Whether a tokenizer.json or a tokenizer.model is among these names, which plain_files of a checkpoint gives.

@@ -26,7 +26,7 @@ class HuggingFaceModel {
   const ModelConfig& model() const { return model_; }
   /// Names of tensors that are not needed: RoPE frequencies of old exports, the head of a model with a tied embedding.
   const std::vector<std::string>& ignored() const { return ignored_; }
-  /// What config.json asks of a training and Octet does not do (config_warnings).
+  /// What config.json asks for and Octet does not do (config_warnings).
   const std::vector<std::string>& warnings() const { return warnings_; }
   /// "FILE: tensor NAME" of a parameter, by our name, for messages.
   std::string place(const std::string& parameter) const;

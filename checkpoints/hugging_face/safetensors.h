@@ -52,9 +52,10 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, std::int64_t d
 /// An open file whose header was checked against its size. Const members may be called from several threads.
 class SafetensorsReader {
  public:
-  /// Opens the file and reads its header. Throws a usage error for a file that is not there, is no regular one, or
-  /// whose header is not of its size (parse_safetensors_header); files::ReadError (src/base/read_file.h) where the file
-  /// system does not give it (EIO, ESTALE, EACCES ...), so that a caller can try again.
+  /// Opens the file and reads its header. Throws a usage error for a file that is not there, is no regular one, is a
+  /// pointer of Git LFS, or whose header is not of its size (parse_safetensors_header); files::ReadError
+  /// (src/base/read_file.h) where the file system does not give it (EIO, ESTALE, EACCES ...), so that a caller can try
+  /// again.
   explicit SafetensorsReader(std::string path);
 
   const SafetensorsHeader& header() const { return header_; }

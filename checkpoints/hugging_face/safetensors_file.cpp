@@ -9,6 +9,7 @@
 #include "checkpoints/hugging_face/safetensors.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
+#include "src/base/lfs_pointer.h"
 #include "src/base/read_file.h"
 
 namespace octet::checkpoint {
@@ -34,6 +35,15 @@ void read_at(int file, std::int64_t offset, std::int64_t bytes, void* to, const 
   }
 }
 
+/// An error for what the file's first bytes say to be no safetensors file.
+Error bad_header(int file, std::int64_t size, std::uint64_t length, const std::string& path) {
+  std::string begin(static_cast<std::size_t>(std::min<std::int64_t>(size, 256)), '\0');
+  read_at(file, 0, static_cast<std::int64_t>(begin.size()), begin.data(), path);
+  refuse_lfs_pointer(begin, "checkpoints", path);
+  return usage_error("checkpoints", "{}: a header of {} bytes in a file of {} (at most {}): no safetensors file", path,
+                     length, size, longest_header);
+}
+
 std::int64_t regular_size(int file, const std::string& path) {
   struct stat info {};
   if (fstat(file, &info) != 0) throw files::ReadError(path, errno);
@@ -56,8 +66,7 @@ SafetensorsReader::SafetensorsReader(std::string path) : path_(std::move(path)),
   std::uint64_t length = 0;
   read_at(file_.get(), 0, length_bytes, &length, path_);
   if (length > static_cast<std::uint64_t>(std::min(size - length_bytes, longest_header))) {
-    throw usage_error("checkpoints", "{}: a header of {} bytes in a file of {} (at most {}): no safetensors file",
-                      path_, length, size, longest_header);
+    throw bad_header(file_.get(), size, length, path_);
   }
   std::string json(static_cast<std::size_t>(length), '\0');
   data_begin_ = length_bytes + static_cast<std::int64_t>(length);

@@ -50,12 +50,17 @@ nodes_of() {
   "$octet" job hosts "$1"
 }
 
-# Jobs that wait, of this one's name, each with why; fails where Slurm does not say.
-waiting() { slurm squeue --noheader --user="$(id -un)" --name="$SLURM_JOB_NAME" --states=PENDING --format='%A %r' 2>/dev/null; }
+# Jobs that wait, of this one's name, each with why; fails where Slurm does not say. squeue takes one that waits and was
+# held with its reservation's end, or in a state that its requeue named, for no pending one; singleton does.
+waiting() {
+  slurm squeue --noheader --user="$(id -un)" --name="$SLURM_JOB_NAME" --states=PENDING,RESV_DEL_HOLD,SPECIAL_EXIT \
+    --format='%A %r' 2>/dev/null
+}
 
 # Those that wait for this one to go on with the run. Not one that is held until a person does something, nor one that
-# was submitted after such a one: singleton lets a job wait for earlier ones of its name that wait themselves.
-held='held|JobHold|BadConstraints'
+# was submitted after such a one: singleton lets a job wait for earlier ones of its name that wait themselves. The state
+# does not tell: a job that was released is RESV_DEL_HOLD until it begins.
+held='held|JobHold|BadConstraints|Reservation.*(was deleted|is invalid)|Reservation(Deleted|Invalid)'
 successors() { waiting | grep -v "^$SLURM_JOB_ID " | sort -n | sed -E "/$held/IQ" | cut -d ' ' -f 1 || true; }
 
 # Whether one is held: a job that is submitted now would wait for it.

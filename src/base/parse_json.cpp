@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "src/base/json_reader.h"
+#include "src/base/lfs_pointer.h"
 #include "src/base/printable.h"
 
 namespace octet {
@@ -85,6 +86,7 @@ nlohmann::json parse_json(std::string_view text, std::string_view room, const st
                           std::string_view expected) {
   Builder builder(room, file);
   if (nlohmann::json::sax_parse(text, &builder)) return std::move(builder.value());
+  refuse_lfs_pointer(text, room, file);
   const std::string_view before = text.substr(0, std::min(builder.byte(), text.size()));
   const std::string line = fmt::format(":{}", 1 + std::ranges::count(before, '\n'));
   throw usage_error(room, "{}{}: no valid JSON; expected {}: {}", file, text.find('\n') < text.size() - 1 ? line : "",

@@ -96,9 +96,10 @@ bool is_cancelled_in_grace(std::string_view preempted, std::string_view ended) {
 }
 
 /// States of a job that has no processes: it has ended, or it waits. COMPLETING is not one of them.
-constexpr std::array<std::string_view, 15> without_processes{
-    "BOOT_FAIL", "CANCELLED", "COMPLETED",   "DEADLINE",     "FAILED",  "NODE_FAIL",    "OUT_OF_MEMORY", "PENDING",
-    "PREEMPTED", "REQUEUED",  "REQUEUE_FED", "REQUEUE_HOLD", "REVOKED", "SPECIAL_EXIT", "TIMEOUT"};
+constexpr std::array<std::string_view, 17> without_processes{
+    "BOOT_FAIL",     "CANCELLED", "COMPLETED",    "DEADLINE",  "FAILED",      "NODE_FAIL",
+    "OUT_OF_MEMORY", "PENDING",   "PREEMPTED",    "REQUEUED",  "REQUEUE_FED", "REQUEUE_HOLD",
+    "RESV_DEL_HOLD", "REVOKED",   "SPECIAL_EXIT", "STAGE_OUT", "TIMEOUT"};
 
 }  // namespace
 

@@ -77,6 +77,23 @@ TEST(HuggingFaceConfig, ConfigDefaults) {
   EXPECT_EQ(m.max_positions, 0);
 }
 
+/// As transformers has it, where a key that is null counts as absent.
+TEST(HuggingFaceConfig, EmbeddingsThatAreTiedByNullAreNotTied) {
+  json config = json::parse(hugging_face_config(test::small_model(true), 32, "float32"));
+  EXPECT_TRUE(parse_hugging_face_config(config.dump(), "x").tied_embedding);
+  config["tie_word_embeddings"] = nullptr;
+  EXPECT_FALSE(parse_hugging_face_config(config.dump(), "x").tied_embedding);
+}
+
+TEST(HuggingFaceConfig, WhatATrainingDoesWithoutIsTold) {
+  const auto warnings = [](const json& config) { return config_warnings(config.dump(), "the/config.json"); };
+  EXPECT_TRUE(warnings({{"attention_dropout", 0.0}, {"auto_map", nullptr}}).empty());
+  const auto told = warnings({{"attention_dropout", 0.1}, {"auto_map", {{"AutoModelForCausalLM", "modeling.Own"}}}});
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_HAS(told[0], "the/config.json: attention_dropout is 0.1: Octet has no dropout");
+  EXPECT_HAS(told[1], "the/config.json: auto_map names code of the model's own, which Octet does not run");
+}
+
 TEST(HuggingFaceConfig, FilesBesideTheWeightsSayWhatIsKnownAndNothingElse) {
   const json generation = json::parse(hugging_face_generation_config({.bos = {}, .eos = {128001}, .pad = 4}));
   EXPECT_EQ(generation, json({{"_from_model_config", true}, {"eos_token_id", 128001}, {"pad_token_id", 4}}));
@@ -111,6 +128,9 @@ TEST(HuggingFaceConfig, ConfigsOfOtherModelsAreRefusedByKey) {
       {with("rope_parameters", {{"rope_type", "default"}, {"rope_theta", 500.0}}),
        "rope_parameters.rope_theta is 500.0; expected "},
       {with("rope_parameters", {{"rope_type", "yarn"}}), "rope_type is \"yarn\"; expected \"default\" or \"llama3\""},
+      {with("rope_parameters", {{"full_attention", {{"rope_type", "default"}, {"rope_theta", 500.0}}}}),
+       "rope_parameters.full_attention is {\"rope_theta\":500.0,\"rope_type\":\"default\"}; expected a number or a "
+       "text"},
       {with("hidden_size", nullptr), "hidden_size is null"},
       {with("hidden_size", 20.5), "hidden_size is 20.5"},
       {with("hidden_size", -1), "hidden_size is -1"},

@@ -11,6 +11,7 @@
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/small_checkpoint.h"
 #include "tests/support/expect_has.h"
+#include "tests/support/git_lfs_pointer.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -123,6 +124,15 @@ TEST_F(KeptFiles, IdsThatAnExportWouldRefuseAreRefused) {
       EXPECT_HAS(error_of([&] { files_beside(root_ / "folder"); }), std::string("config.json: ") + key);
       fs::remove(root_ / "folder/tokenizer.json");
     }
+  }
+}
+
+// Kept, it would pass for the tokenizer in every export.
+TEST_F(KeptFiles, APointerOfGitLfsIsRefused) {
+  for (const char* name : {"tokenizer.model", "tokenizer.json", "generation_config.json", "config.json"}) {
+    put(name, octet::test::lfs_pointer);
+    EXPECT_HAS(error_of([&] { files_beside(root_ / "folder"); }), std::string(name) + ": is a pointer of Git LFS");
+    fs::remove(root_ / (std::string("folder/") + name));
   }
 }
 

@@ -6,6 +6,7 @@
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/small_checkpoint.h"
 #include "tests/support/expect_has.h"
+#include "tests/support/git_lfs_pointer.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -53,6 +54,11 @@ TEST_F(Safetensors, ReadsWhatTheReferenceImplementationWrites) {
   file.read(*file.header().find("b"), 2, 2, &b);
   EXPECT_EQ(static_cast<float>(bf16::from_bits(b)), -2.5f);
   EXPECT_EQ(file.header().find("c"), nullptr);
+}
+
+TEST_F(Safetensors, APointerOfGitLfsIsRefused) {
+  EXPECT_HAS(error_of([&] { const SafetensorsReader file(file_with(octet::test::lfs_pointer)); }),
+             "x.safetensors: is a pointer of Git LFS, which stands for a file that was not fetched");
 }
 
 TEST_F(Safetensors, WritesTheSameBytes) {

@@ -261,7 +261,8 @@ TEST(SlurmJob, WhetherProcessesOfItAreLeft) {
   for (const char* state : {"RUNNING", "COMPLETING", "SUSPENDED", "CONFIGURING", "NEW_STATE"}) {
     EXPECT_FALSE(parse_slurm_job(fmt::format("   JobState={} Reason=None\n", state)).over) << state;
   }
-  for (const char* state : {"PENDING", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED"}) {
+  for (const char* state : {"PENDING", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED",
+                            "RESV_DEL_HOLD", "STAGE_OUT"}) {
     EXPECT_TRUE(parse_slurm_job(fmt::format("   JobState={} Reason=None\n", state)).over) << state;
   }
   EXPECT_FALSE(parse_slurm_job("").known);

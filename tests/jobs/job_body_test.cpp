@@ -63,6 +63,17 @@ TEST_F(JobBody, AHeldJobIsNoSuccessor) {
   EXPECT_EQ(body("successors").out, "8\n");
 }
 
+/// To squeue they are not pending, so that they have to be asked for by their state.
+TEST_F(JobBody, AJobOfAReservationThatHasEndedIsNoSuccessorAndIsAskedFor) {
+  for (const char* why : {"Reservation ai was deleted", "Reservation ai is invalid", "ReservationDeleted"}) {
+    write_bytes(fake / "queue", fmt::format("7 None\n8 {}\n9 Dependency\n", why));
+    EXPECT_EQ(body("successors; is_one_held && echo held").out, "held\n") << why;
+  }
+  write_bytes(fake / "queue", "7 None\n8 Dependency\n9 Reservation\n");  // which is still to begin
+  EXPECT_EQ(body("successors; is_one_held && echo held").out, "8\n9\n");
+  expect_in("--states=PENDING,RESV_DEL_HOLD,SPECIAL_EXIT ", read("calls"));
+}
+
 /// Singleton lets it wait for the held one, whose number is lower.
 TEST_F(JobBody, AJobBehindAHeldOneIsNoSuccessor) {
   write_bytes(fake / "queue", "11 Dependency\n7 None\n8 Dependency\n10 BadConstraints\n");
@@ -71,7 +82,7 @@ TEST_F(JobBody, AJobBehindAHeldOneIsNoSuccessor) {
 
 TEST_F(JobBody, ASickNodeIsLeftOutByANewJobOrWhereItWouldWaitForAHeldOneByThisOne) {
   write_bytes(fake / "refusal", "Requested node configuration is not available\n");  // of an earlier submission
-  for (const char* waits : {"", "8 JobHeldUser\n", "8 BadConstraints\n"}) {
+  for (const char* waits : {"", "8 JobHeldUser\n", "8 BadConstraints\n", "8 Reservation ai was deleted\n"}) {
     write_bytes(fake / "calls", "");
     write_bytes(fake / "queue", std::string("7 None\n") + waits);
     const CommandResult r = left_out();

@@ -19,6 +19,7 @@ TEST_F(Submit, SaysHowAJobThatIsHeldGoesOn) {
   for (const auto& [why, held] : {std::pair{"(JobHeldUser)", true},
                                   {"(JobHoldMaxRequeue)", true},
                                   {"(launch failed requeued held)", true},
+                                  {"(job requeued in held state)", true},
                                   {"(Dependency)", false}}) {
     write_bytes(fake / "queue",
                 fmt::format("101|PENDING, 0:00 of 30:00, 2 nodes {}|{}|{}/job.sh\n", why, name_of("101"), file("")));
@@ -29,6 +30,20 @@ TEST_F(Submit, SaysHowAJobThatIsHeldGoesOn) {
                                           name_of("101"), file("")));
   expect_in("(BadConstraints): `scontrol update JobId=101 ExcNodeList=` (docs/problems.md, \"A job is held\")",
             submit("status " + directory).out);
+}
+
+/// One that was released keeps that state until it begins.
+TEST_F(Submit, SaysHowAJobOfAReservationThatHasEndedGoesOn) {
+  ASSERT_EQ(submit_run().exit_code, 0);
+  for (const auto& [why, command] : {std::pair{"Reservation ai was deleted", "scontrol release 101"},
+                                     {"ReservationDeleted", "scontrol release 101"},
+                                     {"Reservation ai is invalid", "scontrol update JobId=101 ReservationName=NAME"},
+                                     {"Dependency", ""}}) {
+    write_bytes(fake / "queue", fmt::format("101|RESV_DEL_HOLD, 0:00 of 30:00, 2 nodes ({})|{}|{}/job.sh\n", why,
+                                            name_of("101"), file("")));
+    const std::string out = submit("status " + directory).out;
+    expect_in(*command == '\0' ? fmt::format("({})\n", why) : fmt::format("({}): `{}` (docs/", why, command), out);
+  }
 }
 
 /// sbatch --test-only looks at no node that is down or drained; the queue waits for it.

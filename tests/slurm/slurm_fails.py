@@ -1,6 +1,8 @@
 """Commands of Slurm that fail, hang or refuse."""
+import getpass
 import os
 import shutil
+import time
 
 from harness import BIN, Run, expect, output_of, scenario, until
 
@@ -113,12 +115,8 @@ def a_successor_that_slurm_refuses_ends_the_job(folder):
     expect("Slurm refused: exclude" in run.log() and run.status()["exit_code"] == 70, f"{run.status()}\n{run.log()}")
 
 
-@scenario
-def a_sick_node_is_left_out_beside_a_held_job(folder):
-    """For which a new job would wait, as it is submitted later. So it is where a job may submit none."""
-    run = Run(folder, "held", 40)
-    run.submit_changed(2, finds_a_sick_node(folder))
-    held = output_of("sbatch", "--parsable", "--hold", run.dir / "job.sh").strip()
+def expect_that_it_came_back_without_a_node(run, folder, held):
+    """A new job would have waited for the one that is held."""
     run.wait_for_end()
     run.expect_finished()
     expect(run.state_of(held) == "CANCELLED", "it has nothing left to do")
@@ -126,3 +124,28 @@ def a_sick_node_is_left_out_beside_a_held_job(folder):
     expect({launch["job"] for launch in run.launches()} == set(run.jobs), f"a requeue keeps the job's id: {run.launches()}")
     hosts = output_of("scontrol", "show", "hostnames", run.launches()[-1]["hosts"]).split()
     expect((folder / "sick").read_text().strip() not in hosts and len(hosts) == 2, f"{run.launches()}")
+
+
+@scenario
+def a_sick_node_is_left_out_beside_a_held_job(folder):
+    """For which a new job would wait, as it is submitted later. So it is where a job may submit none."""
+    run = Run(folder, "held", 40)
+    run.submit_changed(2, finds_a_sick_node(folder))
+    held = output_of("sbatch", "--parsable", "--hold", run.dir / "job.sh").strip()
+    expect_that_it_came_back_without_a_node(run, folder, held)
+
+
+@scenario
+def a_sick_node_is_left_out_beside_a_job_whose_reservation_has_ended(folder):
+    """Slurm holds that job, in a state that squeue does not count as pending."""
+    run = Run(folder, "reservation", 40)
+    changes = finds_a_sick_node(folder)
+    changes[r"^octet=.*$"] += f"; until [[ -e {folder}/has-ended ]]; do sleep 0.2; done"
+    run.submit_changed(2, changes)
+    end = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + 5))
+    reservation = output_of("scontrol", "create", "reservation", "StartTime=now", f"EndTime={end}",
+                            f"Users={getpass.getuser()}", "NodeCnt=2", "Flags=IGNORE_JOBS").split()[-1]
+    held = output_of("sbatch", "--parsable", f"--reservation={reservation}", run.dir / "job.sh").strip()
+    until("the job is held", lambda: run.state_of(held) == "RESV_DEL_HOLD")
+    (folder / "has-ended").touch()
+    expect_that_it_came_back_without_a_node(run, folder, held)

@@ -3,6 +3,7 @@
 
 #include "src/tokenizer/ranks/base64.h"
 #include "src/tokenizer/ranks/load_ranks.h"
+#include "tests/support/git_lfs_pointer.h"
 #include "tests/tokenizer/tokenizer_support.h"
 
 namespace octet {
@@ -71,6 +72,16 @@ TEST(RankFile, WhatIsWrongIsNamedWithItsLine) {
   EXPECT_HAS(test::error_of([&] { make_tokenizer(folder / "x"); }), "x:1: expected base64");
 }
 
+/// Whose last line could be one of a rank file.
+TEST(RankFile, APointerOfGitLfsIsRefused) {
+  const test::TempFolder folder;
+  for (const char* name : {"tokenizer.model", "tokenizer.json"}) {
+    test::write_bytes(folder / name, test::lfs_pointer);
+    EXPECT_HAS(test::error_of([&] { make_tokenizer(folder.path()); }),
+               "/" + std::string(name) + ": is a pointer of Git LFS, which stands for a file that was not fetched");
+  }
+}
+
 /// As many ranks as that, those above `gap` one further on; words of letters are none of them.
 std::string many_ranks(std::int32_t count, std::int32_t gap = INT32_MAX) {
   std::string lines = rank_lines({});
@@ -110,6 +121,21 @@ TEST(RankFile, Llama3HasItsSpecialTokens) {
   EXPECT_EQ(tokenizer->decode(Ids{128006, 128007, 128008, 128009, 128255}),
             "<|start_header_id|><|end_header_id|><|reserved_special_token_4|><|eot_id|><|reserved_special_token_250|>");
   EXPECT_EQ(test::ids_of(*tokenizer, "<|eot_id|>").size(), 10u);
+}
+
+/// Which its maker may cut otherwise. What was encoded with it before was encoded so.
+TEST(RankFile, AnEncodingThatIsNotKnownIsTold) {
+  const std::string lines = rank_lines({"ab"});
+  const auto told = [&](const std::string& text, const TokenizerOptions& options) {
+    testing::internal::CaptureStderr();
+    load_rank_file(text, "r.tiktoken", options);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_HAS(told(lines, {}), "W r.tiktoken: no encoding of 257 ranks is known; text is cut into words by the pattern");
+  EXPECT_EQ(told(many_ranks(50256), {}), "");
+  const std::uint64_t fingerprint = load_rank_file(lines, "r.tiktoken", {})->info().fingerprint;
+  EXPECT_EQ(told(lines, {.recorded = RecordedTokens{.fingerprint = fingerprint}}), "");
+  EXPECT_HAS(told(lines, {.recorded = RecordedTokens{.fingerprint = fingerprint + 1}}), "no encoding of 257 ranks");
 }
 
 TEST(RankFile, Cl100kHasItsSpecialTokensInTiktokensNumbers) {

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <initializer_list>
 
 #include "jobs/octet/commands.h"
 #include "jobs/octet/submit/program.h"
@@ -52,13 +53,21 @@ void print_silent_jobs(const SubmittedRun& run, const std::vector<QueuedJob>& qu
   }
 }
 
-/// What a person can do about a job that waits for one.
+/// What a person can do about a job that waits for one, by its reason: a job that was released keeps the state
+/// RESV_DEL_HOLD until it begins.
 std::string way_out(const QueuedJob& job) {
-  const auto says = [&](const char* what) { return job.text.find(what) != std::string::npos; };
-  const bool is_held = says("Held") || says(" held)") || says("JobHold");
-  if (is_held) return fmt::format(": `scontrol release {}` (docs/problems.md, \"A job is held\")", job.id);
-  if (!says("BadConstraints")) return "";
-  return fmt::format(": `scontrol update JobId={} ExcNodeList=` (docs/problems.md, \"A job is held\")", job.id);
+  const auto says = [&](std::initializer_list<const char*> reasons) {
+    return std::ranges::any_of(reasons, [&](const char* reason) { return job.text.find(reason) != std::string::npos; });
+  };
+  std::string command;
+  if (says({"Held", " held", "JobHold", " was deleted)", "ReservationDeleted"})) {
+    command = fmt::format("scontrol release {}", job.id);
+  } else if (says({" is invalid)", "ReservationInvalid"})) {  // a release is for administrators there
+    command = fmt::format("scontrol update JobId={} ReservationName=NAME", job.id);
+  } else if (says({"BadConstraints"})) {
+    command = fmt::format("scontrol update JobId={} ExcNodeList=", job.id);
+  }
+  return command.empty() ? "" : fmt::format(": `{}` (docs/problems.md, \"A job is held\")", command);
 }
 
 /// Not every cluster keeps accounts: its refusal is no error here.

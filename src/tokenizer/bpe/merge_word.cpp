@@ -30,8 +30,11 @@ void WordMerger::merge(std::string_view word, std::vector<std::int32_t>& ids) {
 void WordMerger::merge_short(std::string_view word, std::vector<std::int32_t>& ids) const {
   std::int32_t symbols[most_of_short];
   Merge merges[most_of_short];  // [i]: of the symbols i and i + 1
-  std::size_t count = word.size();
-  for (std::size_t i = 0; i < count; ++i) symbols[i] = model_.byte_ids[static_cast<std::uint8_t>(word[i])];
+  std::size_t count = 0;
+  for (const char byte : word) {
+    symbols[count] = model_.byte_ids[static_cast<std::uint8_t>(byte)];
+    if (symbols[count] != no_token) ++count;
+  }
   for (std::size_t i = 0; i + 1 < count; ++i) merges[i] = model_.merges.find(symbols[i], symbols[i + 1]);
   while (count > 1) {
     const std::size_t best = static_cast<std::size_t>(std::min_element(merges, merges + count - 1) - merges);
@@ -50,12 +53,16 @@ void WordMerger::merge_long(std::string_view word, std::vector<std::int32_t>& id
   if (word.size() >= nowhere) {
     throw usage_error("tokenizer", "a word of {} bytes; expected less than {}", word.size(), nowhere);
   }
-  const auto size = static_cast<std::uint32_t>(word.size());
-  symbols_.resize(size);
-  for (std::uint32_t i = 0; i < size; ++i) {
-    symbols_[i] = {model_.byte_ids[static_cast<std::uint8_t>(word[i])], i == 0 ? nowhere : i - 1,
-                   i + 1 == size ? nowhere : i + 1};
+  symbols_.clear();
+  symbols_.reserve(word.size());
+  for (const char byte : word) {
+    const std::int32_t id = model_.byte_ids[static_cast<std::uint8_t>(byte)];
+    const auto place = static_cast<std::uint32_t>(symbols_.size());
+    if (id != no_token) symbols_.push_back({id, place - 1, place + 1});  // nowhere is before 0
   }
+  if (symbols_.empty()) return;
+  symbols_.back().next = nowhere;
+  const auto size = static_cast<std::uint32_t>(symbols_.size());
   waiting_.clear();
   for (std::uint32_t i = 0; i < size; ++i) {
     const Merge merge = merge_at(i);

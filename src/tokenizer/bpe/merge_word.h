@@ -15,8 +15,8 @@ class WordMerger {
  public:
   explicit WordMerger(const BpeModel& model) : model_(model) {}
 
-  /// Appends the ids of a word. A word of n bytes takes O(n log n) and 20 bytes of memory a byte, which are given back
-  /// for long words; usage error for one of 4 GiB or more.
+  /// Appends the ids of a word, in which bytes without a token are passed over. A word of n bytes takes O(n log n) and
+  /// 20 bytes of memory a byte, which are given back for long words; usage error for one of 4 GiB or more.
   void merge(std::string_view word, std::vector<std::int32_t>& ids);
 
  private:

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "src/base/log.h"
 #include "src/tokenizer/byte_alphabet.h"
 #include "src/tokenizer/json/json_sections.h"
 
@@ -12,7 +13,9 @@ namespace {
 constexpr std::int64_t largest_id = (1 << 24) - 1;  // no vocabulary comes near it, and a wrong one takes no memory
 
 void refuse_what_is_not_done(const JsonReader& model) {
-  if (model.text("type") != "BPE") throw model.at("type").refuse("BPE");
+  // The library's first files, such as that of GPT-2, do not say it. Of its models BPE alone has merges.
+  const bool is_bpe = model.has("type") ? model.text("type") == "BPE" : model.contains("merges");
+  if (!is_bpe) throw model.at("type").refuse("BPE");
   if (model.has("dropout") && model.number("dropout") != 0) throw model.at("dropout").refuse("null or 0");
   if (model.has("unk_token")) throw model.at("unk_token").refuse("null: all bytes are tokens");
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
@@ -34,13 +37,30 @@ void read_vocabulary(const JsonReader& vocab, BpeModel& model, SpelledIds& ids) 
   }
 }
 
+/// Text is UTF-8, which never has these.
+bool is_in_no_text(std::size_t byte) {
+  return byte == 0xC0 || byte == 0xC1 || byte > 0xF4;
+}
+
+/// Unicode has assigned no character from U+40000 on that begins with F1, and none from U+80000 on that begins with F2.
+bool begins_unassigned(std::size_t byte) {
+  return byte == 0xF1 || byte == 0xF2;
+}
+
+/// A vocabulary that was made of nothing but the bytes of some texts lacks those that they did not have.
 void find_bytes(const JsonReader& vocab, BpeModel& model) {
   for (std::size_t byte = 0; byte < 256; ++byte) {
     const std::string bytes(1, static_cast<char>(byte));
-    const auto id = model.tokens.find(bytes);
-    if (!id)
-      throw vocab.at(spell_bytes(bytes).c_str()).refuse(fmt::format("an id, as each byte has one; this is {}", byte));
-    model.byte_ids[byte] = *id;
+    model.byte_ids[byte] = model.tokens.find(bytes).value_or(no_token);
+    if (model.byte_ids[byte] != no_token || is_in_no_text(byte)) continue;
+    if (!begins_unassigned(byte)) {
+      throw vocab.at(spell_bytes(bytes).c_str())
+          .refuse(fmt::format("an id, as this is the byte {:02X}, which text may have", byte));
+    }
+    log::warning(
+        "{} has no token for the byte {:X}, with which no character begins that Unicode has assigned; a text that has "
+        "it all the same is encoded without it, as by Hugging Face's library",
+        vocab.where(), byte);
   }
 }
 

@@ -29,10 +29,14 @@ void check_decoder(const JsonReader& decoder) {
 TokenizerJson read_tokenizer_json(std::string_view text, const std::string& file_name, bool control_tokens) {
   const nlohmann::json json = parse_json(text, "tokenizer", file_name, "a tokenizer.json of Hugging Face's tokenizers");
   const JsonReader file(json, "tokenizer", file_name);
-  expect_null(file, "truncation", "null: texts are taken whole");
-  expect_null(file, "padding", "null: texts are not padded");
+  // transformers sets both anew at each call, and saves what the last one had.
+  expect_null(file, "truncation", "null, to which you can set it: texts are taken whole");
+  expect_null(file, "padding", "null, to which you can set it: texts are not padded");
   check_normalizer(file);
   check_decoder(file.at("decoder"));
+  if (!file.has("model") && file.has("config") && file.at("vocab").is_list()) {
+    throw file.at("model").refuse("an object: this is a tekken.json of Mistral, not a tokenizer.json");
+  }
   TokenizerJson out;
   out.parts.model = read_bpe_model(file.at("model"), out.ids);
   out.parts.added = read_added_tokens(file.at("added_tokens"), out.ids, control_tokens, out.parts.model.tokens);

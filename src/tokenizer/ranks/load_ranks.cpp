@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/base/error.h"
+#include "src/base/log.h"
 #include "src/tokenizer/bpe/bpe_tokenizer.h"
 #include "src/tokenizer/pattern/oniguruma_syntax.h"
 #include "src/tokenizer/ranks/base64.h"
@@ -145,7 +146,15 @@ std::unique_ptr<Tokenizer> load_rank_file(std::string_view text, const std::stri
     info.bos = known->bos;
     info.eos = known->eos;
   }
-  if (const auto* recorded = recorded_of(options, info.fingerprint)) add_recorded(*recorded, parts);
+  const auto* recorded = recorded_of(options, info.fingerprint);
+  if (recorded != nullptr) add_recorded(*recorded, parts);
+  // What is recorded was encoded so, which its maker was told.
+  if (!known && recorded == nullptr) {
+    log::warning(
+        "{}: no encoding of {} ranks is known; text is cut into words by the pattern of Llama 3, and where the "
+        "encoding has another, ids differ from those of its own library (a tokenizer.json says its pattern)",
+        file, count);
+  }
   if (options.bos) info.bos = named(options.bos, "bos", parts);
   if (options.eos) info.eos = named(options.eos, "eos", parts);
   info.vocab_size = parts.model.tokens.size();
