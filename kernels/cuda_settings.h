@@ -51,7 +51,7 @@ struct CudaSettings {
   }
 };
 
-/// To be called at start, before any kernel. What goes together the caller has checked (src/train/options). Usage error
+/// To be called at start, before any kernel. What goes together the caller has checked (src/run_config). Usage error
 /// in a build without CUDA: anything but the defaults.
 void set_cuda_settings(const CudaSettings&);
 

@@ -10,7 +10,7 @@
 #include "src/base/log.h"
 #include "src/cluster/environment/job_environment.h"
 #include "src/comm/mesh_shape.h"
-#include "src/train/options/checks.h"
+#include "src/run_config/checks/checks.h"
 #include "src/train/plan/nccl_variables.h"
 #include "src/train/step/run_settings.h"
 

@@ -12,9 +12,9 @@
 #include "jobs/train/resuming_command.h"
 #include "src/base/log.h"
 #include "src/base/options/yaml_document.h"
-#include "src/train/options/checks.h"
-#include "src/train/options/layout.h"
-#include "src/train/options/run_options.h"
+#include "src/run_config/checks/checks.h"
+#include "src/run_config/checks/layout.h"
+#include "src/run_config/options/run_options.h"
 #include "src/train/run/run.h"
 
 namespace octet {

@@ -10,7 +10,7 @@
 #include "kernels/gemm_timing.h"
 #include "src/model/float8_gemms.h"
 #include "src/ops/recipes/recipe_list.h"
-#include "src/train/options/model_file.h"
+#include "src/run_config/options/model_file.h"
 #include "src/train/plan/dry_run.h"
 
 namespace octet {

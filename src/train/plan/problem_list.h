@@ -7,7 +7,7 @@
 #include "kernels/attention.h"
 #include "kernels/gemm.h"
 #include "src/comm/mesh.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 
 namespace octet {
 

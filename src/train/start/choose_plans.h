@@ -7,7 +7,7 @@
 
 #include "kernels/plan_choices.h"
 #include "src/comm/communicator.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 #include "src/train/start/run_directory.h"
 
 namespace octet {
