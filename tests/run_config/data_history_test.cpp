@@ -64,7 +64,7 @@ TEST(DataHistory, WhatHasBeenReadCannotChange) {
   EXPECT_EQ(after_10(then, run_of(two, {{5, {1, 1}}})), DataHistory{});
   EXPECT_EQ(after_10(then, run_of({{"moved", 4.0}, {"b", 2.0}}, then.data.changes)), DataHistory{}) << "by a factor";
   EXPECT_REFUSED(then, run_of(two),
-                 "step-10: data.changes has {step: 5, weights: [1, 1]} there, nothing now, and step "
+                 "[config] step-10: data.changes has {step: 5, weights: [1, 1]} there, nothing now, and step "
                  "10 is done");
   EXPECT_REFUSED(then, run_of(two, {{5, {1, 2}}}), "{step: 5, weights: [1, 2]} now");
   EXPECT_REFUSED(then, run_of(two, {{5, {1, 1}}, {10, {1, 2}}}), "has nothing there, {step: 10, weights: [1, 2]} now");

@@ -44,7 +44,7 @@ TEST(ScheduleExtensions, WsdMayUntilItsDecayHasBegunByTheOldOrTheNewNumber) {
   EXPECT_NE(refused(wsd, 200, 81).find("step 81, which is done, had the learning rate"), std::string::npos);
   EXPECT_EQ(extended(wsd, 90, 70), Extensions{});
   const std::string message = refused(wsd, 90, 71);
-  EXPECT_NE(message.find("step-7: train.steps = 100 there, 90 now: step 71"), std::string::npos) << message;
+  EXPECT_NE(message.find("[config] step-7: train.steps = 100 there, 90 now: step 71"), std::string::npos) << message;
   EXPECT_EQ(message.find("schedule.extend"), std::string::npos) << "nothing is added: " << message;
   EXPECT_NE(message.find("--checkpoint.allow_changes train.steps"), std::string::npos) << message;
 }

@@ -75,7 +75,7 @@ TEST(Settings, WhatDecidesTheResultIsRefusedWithKeyAndBothValues) {
       ADD_FAILURE() << "not refused";
     } catch (const Error& e) {
       EXPECT_EQ(e.code(), ExitCode::usage);
-      EXPECT_NE(std::string(e.what()).find("step-000010: " + key + " = "), std::string::npos) << e.what();
+      EXPECT_NE(std::string(e.what()).find("[config] step-000010: " + key + " = "), std::string::npos) << e.what();
       EXPECT_NE(std::string(e.what()).find(" there, "), std::string::npos) << e.what();
       const bool told = std::string(e.what()).find("--checkpoint.allow_changes " + key) != std::string::npos;
       EXPECT_EQ(told, may_be_allowed(key)) << e.what();

@@ -62,7 +62,7 @@ namespace {
 
 checkpoint::Interval valid_interval(const char* key, const std::string& text) {
   if (const auto interval = parse_interval(text)) return *interval;
-  throw internal_error("train", "checkpoint.{} = {}: not validated", key, text);
+  throw internal_error("config", "checkpoint.{} = {}: not validated", key, text);
 }
 
 }  // namespace

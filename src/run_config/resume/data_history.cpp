@@ -34,7 +34,7 @@ void expect_same_past(const RunConfig& then, const RunConfig& now, std::int64_t 
     const auto said = [&](const std::vector<WeightChange>& all) {
       return i < all.size() ? text_of(all[i]) : std::string("nothing");
     };
-    throw usage_error("train",
+    throw usage_error("config",
                       "{}: data.changes has {} there, {} now, and step {} is done: what has been read cannot change; "
                       "expected the same up to that step {}",
                       source, said(old), said(present), done, and_read);
@@ -53,7 +53,7 @@ void expect_same_weights(const RunConfig& then, const RunConfig& now, const std:
   if (key_with(then) == key_with(now)) return;  // larger by the same factor is the same
   std::size_t i = 0;
   while (then.data.train[i].weight == now.data.train[i].weight) ++i;
-  throw usage_error("train",
+  throw usage_error("config",
                     "{}: data.train[{}].weight = {} there, {} now; the run can only go on with the same: data.changes "
                     "changes weights from a step on {}",
                     source, i, then.data.train[i].weight, now.data.train[i].weight, and_read);
@@ -67,7 +67,7 @@ void expect_same_tokenizer(const RunConfig& then, const RunConfig& now, const st
   const TokenizerIdentity a = read_tokenizer_identity(old, source), b = read_tokenizer_identity(present, "data.train");
   if (same_tokenizer(a, b)) return;
   throw usage_error(
-      "train", "{}: the data were made with the tokenizer {} there, {} now; the run can only go on with the same {}",
+      "config", "{}: the data were made with the tokenizer {} there, {} now; the run can only go on with the same {}",
       source, text_of(a), text_of(b), and_read);
 }
 
@@ -89,7 +89,7 @@ DataHistory data_history_after(const RunConfig& then, const RunConfig& now, std:
   if (done > 0) {
     const std::size_t old = then.data.train.size(), present = now.data.train.size();
     if (present < old) {
-      throw usage_error("train",
+      throw usage_error("config",
                         "{}: data.train has {} sources there, {} now; the run can only go on with all of them: a "
                         "weight of 0 in data.changes leaves one out from a step on {}",
                         source, old, present, and_read);
@@ -100,7 +100,7 @@ DataHistory data_history_after(const RunConfig& then, const RunConfig& now, std:
     if (history.tokenizer.empty()) history.tokenizer = now.data.history.tokenizer;
     const auto& allowed = now.checkpoint.allow_changes;
     if (present > old && std::ranges::find(allowed, "data.train") == allowed.end()) {
-      throw usage_error("train",
+      throw usage_error("config",
                         "{}: data.train has {} sources there, {} now; to add {} from step {} on, change it on purpose "
                         "with --checkpoint.allow_changes data.train {}",
                         source, old, present, now.data.train[old].path, done + 1, and_read);

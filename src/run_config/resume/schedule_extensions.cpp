@@ -29,7 +29,7 @@ void check_added(const RunConfig& then, const RunConfig& now, const std::string&
   const ScheduleConfig& s = now.schedule;
   const std::int64_t added = now.train.steps - then.train.steps;
   if (s.extend != ScheduleExtend::rewarm || s.warmup_steps + s.decay_steps <= added) return;
-  throw usage_error("train",
+  throw usage_error("config",
                     "{}: train.steps = {} there, {} now: schedule.extend rewarm needs schedule.warmup_steps {} + "
                     "schedule.decay_steps {} = {} steps, expected at most the {} that are added",
                     source, then.train.steps, now.train.steps, s.warmup_steps, s.decay_steps,
@@ -39,7 +39,7 @@ void check_added(const RunConfig& then, const RunConfig& now, const std::string&
 Error refusal(const RunConfig& then, const RunConfig& now, const RateDifference& d, const std::string& source) {
   const bool longer = now.train.steps > then.train.steps;
   return usage_error(
-      "train",
+      "config",
       "{}: train.steps = {} there, {} now: step {}, which is done, had the learning rate {:.6g} and would have had "
       "{:.6g} ({}); {}keep train.steps = {}, or stretch the schedule on purpose with --checkpoint.allow_changes "
       "train.steps",

@@ -64,7 +64,7 @@ std::vector<SettingChange> check_settings(const std::string& stored, const std::
     const auto& allowed = config.checkpoint.allow_changes;
     change.decides = true;
     if (may && std::ranges::find(allowed, change.key) != allowed.end()) continue;
-    throw usage_error("train",
+    throw usage_error("config",
                       "{}: {} = {} there, {} now; the run can only go on with the same (or begin in another run.dir{}; "
                       "docs/problems.md, \"Settings differ from those of the run\")",
                       source, change.key, change.then, change.now,
@@ -77,7 +77,7 @@ std::vector<SettingChange> check_settings(const std::string& stored, const std::
 
 void check_length(std::int64_t step, const RunConfig& config, const std::string& source) {
   if (step <= config.train.steps) return;
-  throw usage_error("train", "{}: is of step {}, beyond train.steps = {}", source, step, config.train.steps);
+  throw usage_error("config", "{}: is of step {}, beyond train.steps = {}", source, step, config.train.steps);
 }
 
 void log_changes(const std::vector<SettingChange>& changes, const std::vector<std::string>& unknown,
