@@ -56,7 +56,7 @@ void warn_of_pxn(const RunConfig& config, const MpiRuntime& mpi) {
 
 void set_up(RankMachine& machine, const CommandLine& command, const RunConfig& config, const MpiRuntime& mpi,
             Communicator& control) {
-  check_plan_file(config, command.origins);
+  check_algorithm_file(config, command.origins);
   Device& device = open_device(config.device, mpi, control, config.nccl);
   // Earlier builds wrote it into every run's config.yaml, so that it is no error.
   const bool serves = config.device == DeviceType::cuda && config.data.document_mask;

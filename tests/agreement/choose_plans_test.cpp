@@ -1,6 +1,6 @@
 // The life of a run's choices on several ranks, with a stand-in for the library that is timed: who times what, what is
 // written, what a resumed start reads, and what is warned of. Of GEMMs; attention's differ by names.
-#include "src/train/start/choose_plans.h"
+#include "src/train/algorithms/choose_algorithms.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -24,9 +24,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class ChosenPlans : public testing::Test {
+class ChosenAlgorithms : public testing::Test {
  public:
-  ~ChosenPlans() override {
+  ~ChosenAlgorithms() override {
     control_->barrier();
     log::set_identity(0, 1, "");
     if (control_->rank() == 0) fs::remove_all(directory_.path);
@@ -34,7 +34,7 @@ class ChosenPlans : public testing::Test {
   }
 
  protected:
-  ChosenPlans() {
+  ChosenAlgorithms() {
     const fs::path mine = fs::temp_directory_path() / fmt::format("octet-gemms-{}", ::getpid());
     directory_.path = broadcast_bytes(mine.string(), 0, *control_);
     if (control_->rank() == 0) fs::create_directories(directory_.path);
@@ -47,11 +47,11 @@ class ChosenPlans : public testing::Test {
 
   void add(int m) { problems_.emplace(fmt::format("m{}", m), 512.0 * m); }
   /// What is chosen of a problem in a start.
-  static std::string plan(const std::string& problem, int start) {
+  static std::string algorithm(const std::string& problem, int start) {
     return fmt::format("{} {} 0 0 0 0 0 0", problem.substr(1), start);
   }
-  PlanRules rules() const {
-    return {.kind = PlanKind::gemm,
+  AlgorithmRules rules() const {
+    return {.kind = AlgorithmKind::gemm,
             .option = "cuda.gemm",
             .how = config_.cuda.gemm,
             .may_time = config_.cuda.may_time_gemms(),
@@ -62,19 +62,19 @@ class ChosenPlans : public testing::Test {
             .step_flops = 1e7,
             .building_flops = building_flops_};
   }
-  PlanLibrary library() {
+  AlgorithmLibrary library() {
     return {.platform = [this] { return platform_; },
             .problems = [this] { return problems_; },
             .time =
                 [this](const std::vector<std::string>& problems) {
-                  PlanChoices choices{.platform = platform_};
+                  AlgorithmChoices choices{.platform = platform_};
                   for (const std::string& problem : problems) {
                     timed_.push_back(problem);
-                    choices.by_problem[problem] = {.plan = plan(problem, start_)};
+                    choices.by_problem[problem] = {.algorithm = algorithm(problem, start_)};
                   }
                   return choices;
                 },
-            .use = [this](const PlanChoices& choices) { used_ = choices; }};
+            .use = [this](const AlgorithmChoices& choices) { used_ = choices; }};
   }
   /// A start of the run; rank 0's log. `start`: goes into the algorithms that are chosen in it.
   std::string choose(int start) {
@@ -82,7 +82,7 @@ class ChosenPlans : public testing::Test {
     timed_.clear();
     const log::SharedWarnings shared;
     testing::internal::CaptureStderr();
-    choose_plans(config_, rules(), directory_, *control_, library());
+    choose_algorithms(config_, rules(), directory_, *control_, library());
     tell_shared_warnings(*control_);
     control_->barrier();
     return testing::internal::GetCapturedStderr();
@@ -106,7 +106,7 @@ class ChosenPlans : public testing::Test {
   void expect_chosen(const std::string& problem, int start) const {
     const auto found = used_.by_problem.find(problem);
     ASSERT_NE(found, used_.by_problem.end()) << problem;
-    EXPECT_EQ(found->second.plan, plan(problem, start));
+    EXPECT_EQ(found->second.algorithm, algorithm(problem, start));
   }
   void expect_said(const std::string& log, const std::string& text) const {
     EXPECT_EQ(log.find(text) != std::string::npos, control_->rank() == 0) << log;
@@ -125,20 +125,20 @@ class ChosenPlans : public testing::Test {
   RunConfig config_;
   RunDirectory directory_;
   std::map<std::string, double> problems_;
-  PlanPlatform platform_{.library_version = 130100, .device = "GPU"};
-  PlanChoices used_;
+  AlgorithmPlatform platform_{.library_version = 130100, .device = "GPU"};
+  AlgorithmChoices used_;
   std::vector<std::string> timed_;
   double building_flops_ = 0;
   int start_ = 0;
 };
 
-TEST_F(ChosenPlans, TheFirstStartTimesAndLaterOnesRead) {
+TEST_F(ChosenAlgorithms, TheFirstStartTimesAndLaterOnesRead) {
   const std::string first = choose(1);
   EXPECT_FALSE(warns(first)) << first;
   expect_said(first, "cuda.gemm = auto: timed; timing takes ");
   EXPECT_EQ(timed(), 7);
   expect_all_chosen(1);
-  on_disk([&] { EXPECT_EQ(read_plan_choices(PlanKind::gemm, directory_.gemm_plans()), used_); });
+  on_disk([&] { EXPECT_EQ(read_algorithm_choices(AlgorithmKind::gemm, directory_.gemm_plans()), used_); });
 
   directory_.resumes = true;
   const std::string second = choose(2);
@@ -148,7 +148,7 @@ TEST_F(ChosenPlans, TheFirstStartTimesAndLaterOnesRead) {
   expect_all_chosen(1);
 }
 
-TEST_F(ChosenPlans, AnotherLibraryIsAWarningAndTimesAnew) {
+TEST_F(ChosenAlgorithms, AnotherLibraryIsAWarningAndTimesAnew) {
   choose(1);
   directory_.resumes = true;
   platform_.library_version = 130200;
@@ -162,14 +162,14 @@ TEST_F(ChosenPlans, AnotherLibraryIsAWarningAndTimesAnew) {
   expect_all_chosen(2);
 }
 
-TEST_F(ChosenPlans, WhatIsMissingAtAResumeIsAWarning) {
+TEST_F(ChosenAlgorithms, WhatIsMissingAtAResumeIsAWarning) {
   choose(1);
   directory_.resumes = true;
   on_disk([&] {
-    PlanChoices some = read_plan_choices(PlanKind::gemm, directory_.gemm_plans());
+    AlgorithmChoices some = read_algorithm_choices(AlgorithmKind::gemm, directory_.gemm_plans());
     some.by_problem.erase("m16");
     some.by_problem.erase("m64");
-    write_plan_choices(directory_.gemm_plans(), some);
+    write_algorithm_choices(directory_.gemm_plans(), some);
   });
   expect_said(choose(2), "has no algorithm for 2 GEMMs: they are timed anew; losses go on within rounding");
   EXPECT_EQ(timed(), 2);
@@ -182,7 +182,7 @@ TEST_F(ChosenPlans, WhatIsMissingAtAResumeIsAWarning) {
 }
 
 /// A full disk is no mistake of the user's, which a job would not try again.
-TEST_F(ChosenPlans, ADiskThatDoesNotTakeWhatIsKeptInMindIsTheMachinesFault) {
+TEST_F(ChosenAlgorithms, ADiskThatDoesNotTakeWhatIsKeptInMindIsTheMachinesFault) {
   choose(1);
   directory_.resumes = true;
   on_disk([&] { fs::remove(directory_.gemm_plans_used()); });
@@ -191,7 +191,7 @@ TEST_F(ChosenPlans, ADiskThatDoesNotTakeWhatIsKeptInMindIsTheMachinesFault) {
     std::optional<checkpoint::test::FileSizeLimit> limit;
     if (control_->rank() == 0) limit.emplace(1);
     try {
-      choose_plans(config_, rules(), directory_, *control_, library());
+      choose_algorithms(config_, rules(), directory_, *control_, library());
     } catch (const Error& error) {
       code = error.code();
     }
@@ -200,7 +200,7 @@ TEST_F(ChosenPlans, ADiskThatDoesNotTakeWhatIsKeptInMindIsTheMachinesFault) {
 }
 
 /// What a machine that lost its power left; nothing that a person wrote.
-TEST_F(ChosenPlans, AFileOfTheRunThatIsCutIsAWarning) {
+TEST_F(ChosenAlgorithms, AFileOfTheRunThatIsCutIsAWarning) {
   choose(1);
   directory_.resumes = true;
   on_disk([&] { std::ofstream(directory_.gemm_plans()).flush(); });
@@ -209,7 +209,7 @@ TEST_F(ChosenPlans, AFileOfTheRunThatIsCutIsAWarning) {
 }
 
 /// On both sides of 1 % of 1000 steps, whatever the number of ranks: a rank builds for 1 to 7 of the problems.
-TEST_F(ChosenPlans, ABuildingOfPlansThatCostsMuchIsLeftOut) {
+TEST_F(ChosenAlgorithms, ABuildingOfPlansThatCostsMuchIsLeftOut) {
   building_flops_ = 2e8;
   expect_said(choose(1), "cuda.gemm = auto: by heuristic; timing takes ");
   EXPECT_EQ(timed(), 0);
@@ -218,7 +218,7 @@ TEST_F(ChosenPlans, ABuildingOfPlansThatCostsMuchIsLeftOut) {
   EXPECT_EQ(timed(), 7);
 }
 
-TEST_F(ChosenPlans, AShortRunTimesNothing) {
+TEST_F(ChosenAlgorithms, AShortRunTimesNothing) {
   config_.train.steps = 1;
   const std::string said = choose(1);
   EXPECT_FALSE(warns(said)) << said;
@@ -228,14 +228,14 @@ TEST_F(ChosenPlans, AShortRunTimesNothing) {
   on_disk([&] { EXPECT_FALSE(fs::exists(directory_.gemm_plans())); });
 
   directory_.resumes = true;
-  EXPECT_FALSE(warns(choose(2)));             // it never had choices
-  config_.cuda.gemm = CudaPlanChoice::timed;  // whatever it costs
+  EXPECT_FALSE(warns(choose(2)));              // it never had choices
+  config_.cuda.gemm = AlgorithmSearch::timed;  // whatever it costs
   choose(3);
   EXPECT_EQ(timed(), 7);
 }
 
 /// Only what is left of the run counts, and a file that has everything costs nothing.
-TEST_F(ChosenPlans, TheEndOfARunKeepsItsChoices) {
+TEST_F(ChosenAlgorithms, TheEndOfARunKeepsItsChoices) {
   choose(1);
   directory_.resumes = true;
   on_disk([&] { fs::create_directories(directory_.checkpoints() + "/step-001000"); });
@@ -247,7 +247,7 @@ TEST_F(ChosenPlans, TheEndOfARunKeepsItsChoices) {
 }
 
 /// The file is lost when timing no longer pays: without a word the bits would be others.
-TEST_F(ChosenPlans, AFileThatIsLostNearTheEndIsAWarning) {
+TEST_F(ChosenAlgorithms, AFileThatIsLostNearTheEndIsAWarning) {
   choose(1);
   directory_.resumes = true;
   on_disk([&] {
@@ -263,7 +263,7 @@ TEST_F(ChosenPlans, AFileThatIsLostNearTheEndIsAWarning) {
 }
 
 /// A rank with another library neither times nor takes what others have timed.
-TEST_F(ChosenPlans, ARankWithAnotherGpuUsesTheHeuristic) {
+TEST_F(ChosenAlgorithms, ARankWithAnotherGpuUsesTheHeuristic) {
   if (control_->size() == 1) GTEST_SKIP() << "one rank is not another";
   if (last()) platform_.device = "another GPU";
   const std::string said = choose(1);
@@ -272,21 +272,21 @@ TEST_F(ChosenPlans, ARankWithAnotherGpuUsesTheHeuristic) {
                                 control_->size(), control_->size() - 1));
   if (last()) {
     EXPECT_TRUE(timed_.empty());
-    EXPECT_EQ(used_, (PlanChoices{.platform = platform_}));
+    EXPECT_EQ(used_, (AlgorithmChoices{.platform = platform_}));
   } else {
     expect_all_chosen(1);
   }
 }
 
 /// As where tensor parallelism does not divide evenly.
-TEST_F(ChosenPlans, ProblemsOfOneRankAreTimedByIt) {
+TEST_F(ChosenAlgorithms, ProblemsOfOneRankAreTimedByIt) {
   if (last()) add(1024);
   choose(1);
   EXPECT_EQ(used_.by_problem.size(), 8u);
   EXPECT_EQ(std::ranges::count(timed_, "m1024"), last() ? 1 : 0);
 }
 
-TEST_F(ChosenPlans, ANamedFileTakesThePlaceOfTheRunsOwn) {
+TEST_F(ChosenAlgorithms, ANamedFileTakesThePlaceOfTheRunsOwn) {
   config_.cuda.gemm_plans = directory_.path + "/named";
   choose(1);
   on_disk([&] {
@@ -295,7 +295,7 @@ TEST_F(ChosenPlans, ANamedFileTakesThePlaceOfTheRunsOwn) {
   });
   for (const bool deterministic : {false, true}) {  // replayed, and nothing is added
     config_.cuda.deterministic = deterministic;
-    config_.cuda.gemm = deterministic ? CudaPlanChoice::automatic : CudaPlanChoice::heuristic;
+    config_.cuda.gemm = deterministic ? AlgorithmSearch::automatic : AlgorithmSearch::heuristic;
     add(deterministic ? 1040 : 1024);
     EXPECT_FALSE(warns(choose(2)));
     EXPECT_EQ(timed(), 0);
@@ -305,33 +305,33 @@ TEST_F(ChosenPlans, ANamedFileTakesThePlaceOfTheRunsOwn) {
 }
 
 /// A file of its own beside that of GEMMs, and options of its own.
-TEST_F(ChosenPlans, AttentionIsChosenLikewise) {
-  const PlanPlatform of_gemms = platform_;
+TEST_F(ChosenAlgorithms, AttentionIsChosenLikewise) {
+  const AlgorithmPlatform of_gemms = platform_;
   choose(1);
-  platform_ = {.kind = PlanKind::attention, .library_version = 91900, .device = "GPU"};
-  PlanRules rules{.kind = PlanKind::attention,
-                  .option = "cuda.attention",
-                  .how = CudaPlanChoice::automatic,
-                  .may_time = true,
-                  .path = directory_.attention_plans(),
-                  .used_path = directory_.attention_plans_used(),
-                  .many = "attention passes",
-                  .step_flops = 1e9};
-  PlanLibrary cudnn = library();
+  platform_ = {.kind = AlgorithmKind::attention, .library_version = 91900, .device = "GPU"};
+  AlgorithmRules rules{.kind = AlgorithmKind::attention,
+                       .option = "cuda.attention",
+                       .how = AlgorithmSearch::automatic,
+                       .may_time = true,
+                       .path = directory_.attention_plans(),
+                       .used_path = directory_.attention_plans_used(),
+                       .many = "attention passes",
+                       .step_flops = 1e9};
+  AlgorithmLibrary cudnn = library();
   cudnn.problems = [] { return std::map<std::string, double>{{"forward b1", 100}, {"backward b1", 200}}; };
   std::vector<std::string> timed;
   cudnn.time = [&](const std::vector<std::string>& problems) {
-    PlanChoices choices{.platform = platform_};
+    AlgorithmChoices choices{.platform = platform_};
     for (const std::string& problem : problems) {
       timed.push_back(problem);
-      choices.by_problem[problem] = {.plan = "eng4_k24=0", .microseconds = 1};
+      choices.by_problem[problem] = {.algorithm = "eng4_k24=0", .microseconds = 1};
     }
     return choices;
   };
   const auto start = [&] {
     const log::SharedWarnings shared;
     testing::internal::CaptureStderr();
-    choose_plans(config_, rules, directory_, *control_, cudnn);
+    choose_algorithms(config_, rules, directory_, *control_, cudnn);
     tell_shared_warnings(*control_);
     control_->barrier();
     return testing::internal::GetCapturedStderr();
@@ -339,10 +339,10 @@ TEST_F(ChosenPlans, AttentionIsChosenLikewise) {
   expect_said(start(), "cuda.attention = auto: timed; timing takes ");
   EXPECT_EQ(timed.size(), control_->size() == 1 ? 2u : control_->rank() < 2 ? 1u : 0u);
   ASSERT_EQ(used_.by_problem.size(), 2u);
-  EXPECT_EQ(used_.by_problem.at("backward b1").plan, "eng4_k24=0");
+  EXPECT_EQ(used_.by_problem.at("backward b1").algorithm, "eng4_k24=0");
   on_disk([&] {
-    EXPECT_EQ(read_plan_choices(PlanKind::attention, directory_.attention_plans()), used_);
-    EXPECT_EQ(read_plan_choices(PlanKind::gemm, directory_.gemm_plans()).platform, of_gemms);
+    EXPECT_EQ(read_algorithm_choices(AlgorithmKind::attention, directory_.attention_plans()), used_);
+    EXPECT_EQ(read_algorithm_choices(AlgorithmKind::gemm, directory_.gemm_plans()).platform, of_gemms);
   });
 
   directory_.resumes = true;
@@ -358,11 +358,11 @@ TEST_F(ChosenPlans, AttentionIsChosenLikewise) {
 }
 
 /// Another start has taken the directory: what is there is not touched.
-TEST_F(ChosenPlans, TheOwnerIsAskedBeforeTheFileIsWritten) {
+TEST_F(ChosenAlgorithms, TheOwnerIsAskedBeforeTheFileIsWritten) {
   if (control_->size() > 1) GTEST_SKIP() << "the others would wait for the rank that throws";
   const OwnerLease other(directory_.path);
   directory_.owner = {.run_dir = directory_.path, .name = "this run's"};
-  EXPECT_THROW(choose_plans(config_, rules(), directory_, *control_, library()), Error);
+  EXPECT_THROW(choose_algorithms(config_, rules(), directory_, *control_, library()), Error);
   EXPECT_FALSE(fs::exists(directory_.gemm_plans()));
 }
 

@@ -78,7 +78,8 @@ class Changed(unittest.TestCase):
     def test_readers_are_fuzzed_where_they_or_their_room_changed(self):
         self.assertEqual(fuzzed("src/data/token_file.cpp"), {"data"})
         self.assertEqual(fuzzed("src/metrics/step_metrics.cpp"), {"report"})
-        for path in ("kernels/plan_choices.cpp", "kernels/plan_choices.h", "src/run_config/options/model_file.cpp"):
+        for path in ("kernels/algorithm_choices.cpp", "kernels/algorithm_choices.h",
+                     "src/run_config/options/model_file.cpp"):
             self.assertEqual(fuzzed(path), {"run_config"}, path)
         for path in ("src/metrics/status.cpp", "src/owner/record.cpp"):
             self.assertEqual(fuzzed(path), {"report"}, path)

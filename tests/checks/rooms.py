@@ -104,8 +104,9 @@ FOLDERS = {
         "step": "",
         "plan": "step",
         "health": "",
-        "start": "plan",
-        "run": "start health",
+        "start": "step",
+        "algorithms": "plan start",
+        "run": "algorithms health",
     },
     "kernels/cpu": {
         "parts": "",  # what loops are made of

@@ -224,7 +224,7 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
   std::optional<TokenizerIdentity> tokenizer;
   check_where_it_is(options.dry_run, "data", notes, [&] { tokenizer = check_data(start); });
   check_where_it_is(options.dry_run, "init.from", notes, [&] { check_weights(start, tokenizer); });
-  check_where_it_is(options.dry_run, "cuda.gemm_plans", notes, [&] { check_plan_file(resolved, run.origins); });
+  check_where_it_is(options.dry_run, "cuda.gemm_plans", notes, [&] { check_algorithm_file(resolved, run.origins); });
   check_where_it_is(options.dry_run, "nccl.tuning_file", notes, [&] { check_tuning_file(resolved, profile); });
   const FileSystem* files = profile.file_system_of(config.run_dir);
   if (files != nullptr && !files->advice.empty()) log::info("{} is {}: {}", files->path, files->kind, files->advice);

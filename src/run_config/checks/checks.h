@@ -55,7 +55,7 @@ void check_device(const RunConfig& c, const Origins& at);
 void check_cuda_choices(const RunConfig& c, const Origins& at);
 /// To be called where the run's files are seen. Usage error where cuda.gemm_plans is not there and nothing is timed
 /// that would write it, is in no folder, or holds something else.
-void check_plan_file(const RunConfig& c, const Origins& at);
+void check_algorithm_file(const RunConfig& c, const Origins& at);
 /// To be called once the GPU is known (Device::compute_capability). Usage error where it, called `gpu` in the message,
 /// lacks the GEMMs of the recipe.
 void check_gpu(const RunConfig& c, int compute_capability, const Origins& at, std::string_view gpu = "this GPU");

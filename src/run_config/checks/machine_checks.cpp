@@ -1,6 +1,6 @@
 #include <filesystem>
 
-#include "kernels/plan_choices.h"
+#include "kernels/algorithm_choices.h"
 #include "src/ops/recipes/recipe_list.h"
 #include "src/run_config/checks/checks.h"
 
@@ -53,9 +53,9 @@ void check_device(const RunConfig& c, const Origins& at) {
 /// Two runs that time may choose differently.
 void check_cuda_choices(const RunConfig& c, const Origins& at) {
   if (!c.cuda.deterministic) return;
-  const auto refuse_timed = [&](const char* key, CudaPlanChoice choice, const char* more) {
-    if (choice != CudaPlanChoice::timed) return;
-    throw refuse(at, key, choice,
+  const auto refuse_timed = [&](const char* key, AlgorithmSearch search, const char* more) {
+    if (search != AlgorithmSearch::timed) return;
+    throw refuse(at, key, search,
                  "chooses anew in every run, which is not deterministic; expected heuristic or auto with "
                  "cuda.deterministic = true{}",
                  more);
@@ -64,12 +64,12 @@ void check_cuda_choices(const RunConfig& c, const Origins& at) {
   refuse_timed("cuda.attention", c.cuda.attention, "");
 }
 
-void check_plan_file(const RunConfig& c, const Origins& at) {
+void check_algorithm_file(const RunConfig& c, const Origins& at) {
   const std::string& path = c.cuda.gemm_plans;
   if (path.empty()) return;
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored)) {
-    read_plan_choices(PlanKind::gemm, path);
+    read_algorithm_choices(AlgorithmKind::gemm, path);
     return;
   }
   if (!c.cuda.may_time_gemms()) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/plan_choices.h"
+#include "kernels/algorithm_choices.h"
 #include "src/comm/communicator.h"
 #include "src/run_config/run_config.h"
 #include "src/train/start/run_directory.h"
@@ -13,20 +13,20 @@
 namespace octet {
 
 /// A library of the device, for one kind of problem, or a test's in its place.
-struct PlanLibrary {
-  std::function<PlanPlatform()> platform;
+struct AlgorithmLibrary {
+  std::function<AlgorithmPlatform()> platform;
   /// This rank's problems, with the FLOPs of running each once.
   std::function<std::map<std::string, double>()> problems;
   /// Times some of them, in this order. What it leaves out has nothing to choose from.
-  std::function<PlanChoices(const std::vector<std::string>&)> time;
-  std::function<void(const PlanChoices&)> use;
+  std::function<AlgorithmChoices(const std::vector<std::string>&)> time;
+  std::function<void(const AlgorithmChoices&)> use;
 };
 
 /// How one kind of problem is chosen for.
-struct PlanRules {
-  PlanKind kind;
+struct AlgorithmRules {
+  AlgorithmKind kind;
   std::string_view option;     ///< that says how
-  CudaPlanChoice how;          ///< its value
+  AlgorithmSearch how;         ///< its value
   bool may_time = false;       ///< CudaSettings::may_time_gemms or may_time_attention
   std::string path;            ///< of the file of choices
   bool path_is_named = false;  ///< by a person
@@ -44,7 +44,7 @@ struct PlanRules {
 /// warning. A usage error for a named file that holds no choices, and for a file that cannot be written since its path
 /// is wrong; an internal error where a full disk or a device refuses it. Throws as files::look_by_first where a file
 /// cannot be read. Collective over `control`.
-void choose_plans(const RunConfig& config, const PlanRules& rules, const RunDirectory& directory, Communicator& control,
-                  const PlanLibrary& library);
+void choose_algorithms(const RunConfig& config, const AlgorithmRules& rules, const RunDirectory& directory,
+                       Communicator& control, const AlgorithmLibrary& library);
 
 }  // namespace octet

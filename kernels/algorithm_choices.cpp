@@ -1,4 +1,4 @@
-#include "kernels/plan_choices.h"
+#include "kernels/algorithm_choices.h"
 
 #include <sstream>
 
@@ -15,11 +15,11 @@ constexpr int words_of_a_gemm = 8;
 struct Library {
   std::string_view name, field;
 };
-Library library_of(PlanKind kind) {
-  return kind == PlanKind::gemm ? Library{"cuBLASLt", "cublaslt "} : Library{"cuDNN", "cudnn "};
+Library library_of(AlgorithmKind kind) {
+  return kind == AlgorithmKind::gemm ? Library{"cuBLASLt", "cublaslt "} : Library{"cuDNN", "cudnn "};
 }
 
-std::string title_of(PlanKind kind) {
+std::string title_of(AlgorithmKind kind) {
   return fmt::format("octet {} plans, version 1", kind);
 }
 
@@ -46,10 +46,10 @@ class Lines {
   int number_ = 0;
 };
 
-bool is_plan(PlanKind kind, const std::string& text) {
+bool is_algorithm(AlgorithmKind kind, const std::string& text) {
   std::istringstream in(text);
   int words = 0;
-  if (kind == PlanKind::attention) {
+  if (kind == AlgorithmKind::attention) {
     for (std::string word; in >> word;) ++words;
     return words == 1;
   }
@@ -57,59 +57,59 @@ bool is_plan(PlanKind kind, const std::string& text) {
   return words == words_of_a_gemm && in.eof();
 }
 
-/// "plan | microseconds | problem"; false when it is not that.
-bool parse_choice(PlanKind kind, const std::string& line, std::string& problem, PlanChoice& choice) {
+/// "algorithm | microseconds | problem"; false when it is not that.
+bool parse_choice(AlgorithmKind kind, const std::string& line, std::string& problem, AlgorithmChoice& choice) {
   const std::size_t first = line.find(separator);
   if (first == line.npos) return false;
   const std::size_t number = first + separator.size(), second = line.find(separator, number);
   if (second == line.npos) return false;
-  choice.plan = line.substr(0, first);
+  choice.algorithm = line.substr(0, first);
   problem = line.substr(second + separator.size());
   std::istringstream in(line.substr(number, second - number));
-  return is_plan(kind, choice.plan) && in >> choice.microseconds && !problem.empty();
+  return is_algorithm(kind, choice.algorithm) && in >> choice.microseconds && !problem.empty();
 }
 
 }  // namespace
 
-std::string PlanPlatform::text() const {
+std::string AlgorithmPlatform::text() const {
   return fmt::format("{} {} on {}", library_of(kind).name, library_version, device);
 }
 
-std::string text_of(const PlanChoices& choices) {
-  const PlanPlatform& platform = choices.platform;
+std::string text_of(const AlgorithmChoices& choices) {
+  const AlgorithmPlatform& platform = choices.platform;
   std::string text = fmt::format("{}\n{}{}\n{}{}\n", title_of(platform.kind), library_of(platform.kind).field,
                                  platform.library_version, device_field, platform.device);
   for (const auto& [problem, choice] : choices.by_problem) {
-    text += fmt::format("{}{}{:.2f}{}{}\n", choice.plan, separator, choice.microseconds, separator, problem);
+    text += fmt::format("{}{}{:.2f}{}{}\n", choice.algorithm, separator, choice.microseconds, separator, problem);
   }
   return text;
 }
 
-PlanChoices parse_plan_choices(PlanKind kind, const std::string& text, const std::string& source) {
+AlgorithmChoices parse_algorithm_choices(AlgorithmKind kind, const std::string& text, const std::string& source) {
   Lines lines(text, source);
   if (!lines.value_of(title_of(kind)).empty()) lines.fail(fmt::format("expected \"{}\"", title_of(kind)));
-  PlanChoices choices;
+  AlgorithmChoices choices;
   choices.platform.kind = kind;
   std::istringstream version(lines.value_of(library_of(kind).field));
   if (!(version >> choices.platform.library_version)) lines.fail("expected a version number");
   choices.platform.device = lines.value_of(device_field);
   for (std::string line; lines.next(line);) {
     std::string problem;
-    PlanChoice choice;
+    AlgorithmChoice choice;
     if (!parse_choice(kind, line, problem, choice)) {
       lines.fail(fmt::format("expected {}, microseconds and a problem",
-                             kind == PlanKind::gemm ? "eight words" : "the name of an engine"));
+                             kind == AlgorithmKind::gemm ? "eight words" : "the name of an engine"));
     }
     choices.by_problem[problem] = choice;
   }
   return choices;
 }
 
-PlanChoices read_plan_choices(PlanKind kind, const std::string& path) {
-  return parse_plan_choices(kind, text_of_file("kernels", path), path);
+AlgorithmChoices read_algorithm_choices(AlgorithmKind kind, const std::string& path) {
+  return parse_algorithm_choices(kind, text_of_file("kernels", path), path);
 }
 
-void write_plan_choices(const std::string& path, const PlanChoices& choices) {
+void write_algorithm_choices(const std::string& path, const AlgorithmChoices& choices) {
   if (!replace_file(path, text_of(choices))) throw not_written("kernels", path);
 }
 

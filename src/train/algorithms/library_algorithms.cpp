@@ -1,11 +1,12 @@
-#include "src/train/start/library_plans.h"
+#include "src/train/algorithms/library_algorithms.h"
 
 #include <memory>
 
 #include "kernels/attention_timing.h"
 #include "kernels/gemm_timing.h"
-#include "src/train/plan/problem_list.h"
-#include "src/train/start/choose_plans.h"
+#include "src/train/algorithms/choose_algorithms.h"
+#include "src/train/algorithms/problem_list.h"
+#include "src/train/algorithms/timing_cost.h"
 
 namespace octet {
 namespace {
@@ -29,7 +30,7 @@ std::vector<Problem> of_texts(const ByText<Problem>& problems, const std::vector
 }
 
 /// cuBLASLt. Its problems are the products that it multiplies for these GEMMs.
-PlanLibrary gemm_library(Stream& stream, const std::vector<Gemm>& gemms) {
+AlgorithmLibrary gemm_library(Stream& stream, const std::vector<Gemm>& gemms) {
   const auto products = std::make_shared<ByText<Gemm>>();
   return {.platform = [&stream] { return gemm_platform(stream); },
           .problems =
@@ -46,9 +47,9 @@ PlanLibrary gemm_library(Stream& stream, const std::vector<Gemm>& gemms) {
           .use = use_gemm_choices};
 }
 
-PlanRules gemm_rules(const RunConfig& config, const RunDirectory& directory, const ProblemList& work) {
+AlgorithmRules gemm_rules(const RunConfig& config, const RunDirectory& directory, const ProblemList& work) {
   const std::string& named = config.cuda.gemm_plans;
-  return {.kind = PlanKind::gemm,
+  return {.kind = AlgorithmKind::gemm,
           .option = "cuda.gemm",
           .how = config.cuda.gemm,
           .may_time = config.cuda.may_time_gemms(),
@@ -60,7 +61,7 @@ PlanRules gemm_rules(const RunConfig& config, const RunDirectory& directory, con
 }
 
 /// cuDNN. Its problems are those among `problems` for which it has a plan.
-PlanLibrary attention_library(Stream& stream, const std::vector<AttentionProblem>& problems) {
+AlgorithmLibrary attention_library(Stream& stream, const std::vector<AttentionProblem>& problems) {
   const auto planned = std::make_shared<ByText<AttentionProblem>>();
   return {
       .platform = [&stream] { return attention_platform(stream); },
@@ -76,9 +77,9 @@ PlanLibrary attention_library(Stream& stream, const std::vector<AttentionProblem
       .use = use_attention_choices};
 }
 
-PlanRules attention_rules(const RunConfig& config, const RunDirectory& directory, const ProblemList& work,
-                          std::string_view device) {
-  return {.kind = PlanKind::attention,
+AlgorithmRules attention_rules(const RunConfig& config, const RunDirectory& directory, const ProblemList& work,
+                               std::string_view device) {
+  return {.kind = AlgorithmKind::attention,
           .option = "cuda.attention",
           .how = config.cuda.attention,
           .may_time = config.cuda.may_time_attention(),
@@ -91,7 +92,7 @@ PlanRules attention_rules(const RunConfig& config, const RunDirectory& directory
 
 }  // namespace
 
-void choose_library_plans(const RunConfig& config, const RunEnvironment& environment) {
+void choose_library_algorithms(const RunConfig& config, const RunEnvironment& environment) {
   Stream& stream = environment.stream;
   if (stream.device().type() != DeviceType::cuda) return;
   const bool gemms = config.cuda.may_time_gemms() || !config.cuda.gemm_plans.empty();
@@ -100,8 +101,8 @@ void choose_library_plans(const RunConfig& config, const RunEnvironment& environ
   Mesh& mesh = environment.mesh;
   const ProblemList work = problems_of_run(config, mesh.shape(), mesh.world().rank(), DeviceType::cuda);
   const RunDirectory& directory = environment.directory;
-  const auto choose = [&](const PlanRules& rules, const PlanLibrary& library) {
-    choose_plans(config, rules, directory, environment.control, library);
+  const auto choose = [&](const AlgorithmRules& rules, const AlgorithmLibrary& library) {
+    choose_algorithms(config, rules, directory, environment.control, library);
   };
   if (gemms) choose(gemm_rules(config, directory, work), gemm_library(stream, work.gemms));
   if (attention) {

@@ -1,5 +1,4 @@
-#include "src/train/start/choose_plans.h"
-#include "src/comm/look_together.h"
+#include "src/train/algorithms/choose_algorithms.h"
 
 #include <chrono>
 #include <optional>
@@ -13,8 +12,9 @@
 #include "src/base/replace_file.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/control_exchange.h"
+#include "src/comm/look_together.h"
 #include "src/comm/operation.h"
-#include "src/train/plan/problem_list.h"
+#include "src/train/algorithms/timing_cost.h"
 
 namespace octet {
 namespace {
@@ -25,23 +25,23 @@ using Problems = std::map<std::string, double>;  // with FLOPs; by their texts, 
 
 /// What rank 0 found.
 struct Stored {
-  PlanChoices choices;    ///< for all; empty, of rank 0's platform, where there are none to use
-  bool is_there = false;  ///< a file of choices
-  bool used = false;      ///< earlier starts had choices, whatever became of them
-  std::string doubt{};    ///< why earlier choices, if there were any, cannot be used
-  std::int64_t step = 0;  ///< from which the run goes on, as far as names of checkpoints say
+  AlgorithmChoices choices;  ///< for all; empty, of rank 0's platform, where there are none to use
+  bool is_there = false;     ///< a file of choices
+  bool used = false;         ///< earlier starts had choices, whatever became of them
+  std::string doubt{};       ///< why earlier choices, if there were any, cannot be used
+  std::int64_t step = 0;     ///< from which the run goes on, as far as names of checkpoints say
 };
 
 class Choosing {
  public:
-  Choosing(const RunConfig& config, const PlanRules& rules, const RunDirectory& directory, Communicator& control,
-           const PlanLibrary& library)
+  Choosing(const RunConfig& config, const AlgorithmRules& rules, const RunDirectory& directory, Communicator& control,
+           const AlgorithmLibrary& library)
       : config_(config), rules_(rules), directory_(directory), control_(control), library_(library) {}
 
   void choose() {
     const OperationScope operation("choice of the algorithms of GEMMs and attention");
     read_together();
-    const PlanPlatform mine = library_.platform();
+    const AlgorithmPlatform mine = library_.platform();
     const bool same = mine == stored_.choices.platform;
     if (!same) {
       log::shared_warning("{} of rank 0 are chosen for {}, this is {}: the heuristic chooses here", rules_.many,
@@ -60,7 +60,7 @@ class Choosing {
     if (same && !stored_.choices.by_problem.empty()) {
       log::info("{} {} take the algorithms of {}", all.size() - (timed ? 0 : missing.size()), rules_.many, rules_.path);
     }
-    library_.use(same ? stored_.choices : PlanChoices{.platform = mine});
+    library_.use(same ? stored_.choices : AlgorithmChoices{.platform = mine});
   }
 
  private:
@@ -69,7 +69,7 @@ class Choosing {
     stored_.choices.platform = library_.platform();
     files::look_by_first(control_, [&] { read(); });
     stored_.choices =
-        parse_plan_choices(rules_.kind, broadcast_bytes(text_of(stored_.choices), 0, control_), rules_.path);
+        parse_algorithm_choices(rules_.kind, broadcast_bytes(text_of(stored_.choices), 0, control_), rules_.path);
   }
 
   void read() {
@@ -84,7 +84,7 @@ class Choosing {
     }
     stored_.is_there = true;
     try {
-      take(parse_plan_choices(rules_.kind, files::read_file(rules_.path), rules_.path));
+      take(parse_algorithm_choices(rules_.kind, files::read_file(rules_.path), rules_.path));
     } catch (const files::ReadError&) {
       throw;
     } catch (const Error& error) {
@@ -93,7 +93,7 @@ class Choosing {
     }
   }
 
-  void take(PlanChoices read) {
+  void take(AlgorithmChoices read) {
     if (read.platform == stored_.choices.platform) {
       stored_.choices = std::move(read);
       return;
@@ -122,7 +122,7 @@ class Choosing {
   /// Rank 0 decides for all, by its own figures.
   bool worth_timing(const Problems& missing) const {
     if (!rules_.may_time) return false;
-    if (rules_.how == CudaPlanChoice::timed) return true;
+    if (rules_.how == AlgorithmSearch::timed) return true;
     std::vector<double> untimed;
     for (const auto& [problem, flops] : missing) untimed.push_back(flops);
     const TimingCost cost = timing_cost(untimed, rules_.building_flops, control_.size(), rules_.step_flops,
@@ -155,13 +155,14 @@ class Choosing {
     for (const auto& [problem, flops] : missing) {
       if (who.at(problem) == control_.rank()) mine.push_back(problem);
     }
-    const PlanChoices timed = mine.empty() ? PlanChoices{.platform = stored_.choices.platform} : library_.time(mine);
+    const AlgorithmChoices timed =
+        mine.empty() ? AlgorithmChoices{.platform = stored_.choices.platform} : library_.time(mine);
     for (const std::string& of_rank : gather_bytes(text_of(timed), control_)) {
-      stored_.choices.by_problem.merge(parse_plan_choices(rules_.kind, of_rank, "a rank's choices").by_problem);
+      stored_.choices.by_problem.merge(parse_algorithm_choices(rules_.kind, of_rank, "a rank's choices").by_problem);
     }
     if (control_.rank() == 0) {
       directory_.owner.verify();
-      write_plan_choices(rules_.path, stored_.choices);
+      write_algorithm_choices(rules_.path, stored_.choices);
     }
     log::info("timed the algorithms of {} {} in {:.1f} s, for {}", who.size(), rules_.many, seconds_since(start),
               rules_.path);
@@ -178,17 +179,17 @@ class Choosing {
   }
 
   const RunConfig& config_;
-  const PlanRules& rules_;
+  const AlgorithmRules& rules_;
   const RunDirectory& directory_;
   Communicator& control_;
-  const PlanLibrary& library_;
+  const AlgorithmLibrary& library_;
   Stored stored_;
 };
 
 }  // namespace
 
-void choose_plans(const RunConfig& config, const PlanRules& rules, const RunDirectory& directory, Communicator& control,
-                  const PlanLibrary& library) {
+void choose_algorithms(const RunConfig& config, const AlgorithmRules& rules, const RunDirectory& directory,
+                       Communicator& control, const AlgorithmLibrary& library) {
   Choosing(config, rules, directory, control, library).choose();
 }
 
