@@ -60,7 +60,7 @@ function(octet_room name)
     target_link_libraries(room-${name} INTERFACE ${ROOM_BACKEND})
   endif()
   # libFuzzer finds its way through a reader by counters in its code (tests/fuzz).
-  if(OCTET_FUZZ AND name MATCHES "^(base|data|tokenizer|corpus|metrics|checkpoints|cluster|owner|report|topology|tuning)$")
+  if(OCTET_FUZZ AND name MATCHES "^(base|data|tokenizer|corpus|metrics|checkpoints|cluster|owner|report|run_config|topology|tuning)$")
     target_compile_options(room-${name} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
   if(EXISTS ${folder}/room.cmake)

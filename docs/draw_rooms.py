@@ -35,13 +35,14 @@ BOXES = {
     "optim": (7, 325, 440, HIGH, "AdamW, schedules"),
     "checkpoints": (7, 450, 595, HIGH, "save, restore, export"),
     "metrics": (7, 605, 742, HIGH, "MFU, metrics files"),
-    "owner": (8, 590, 742, HIGH, "who has a run"),
+    "run_config": (8, 215, 580, HIGH, "every option of a run: help, checks, resuming"),
+    "owner": (9, 590, 742, HIGH, "who has a run"),
     "corpus": (9, 20, 200, HIGH, "text in, token files out"),
-    "train": (9, 215, 580, HIGH, "a run: options, step, plan, health, loop"),
-    "report": (9, 595, 720, HIGH, "runs read back"),
-    "evaluate": (10, 20, 580, HIGH, "how likely texts are to a model, and tasks"),
-    "jobs": (11, 20, 1020, ROOF, "the programs octet, octet-train, octet-evaluate and octet-commbench; scripts"),
-    "tests": (12, 20, 1020, ROOF, "a folder a room, and the checks of the source"),
+    "train": (10, 215, 580, HIGH, "a run: step, plan, start, health, loop"),
+    "report": (10, 595, 720, HIGH, "runs read back"),
+    "evaluate": (11, 20, 580, HIGH, "how likely texts are to a model, and tasks"),
+    "jobs": (12, 20, 1020, ROOF, "the programs octet, octet-train, octet-evaluate and octet-commbench; scripts"),
+    "tests": (13, 20, 1020, ROOF, "a folder a room, and the checks of the source"),
 }
 # Where an arrow goes down, when it is not the middle of what the boxes have above each other. An arrow whose place is
 # not below its box leaves the box at the side.
@@ -49,6 +50,7 @@ PLACES = {
     ("comm", "profile"): 330,
     ("ops", "tensor"): 412,
     ("owner", "cluster"): 765,
+    ("run_config", "cluster"): 755,
     ("tokenizer", "base"): 10,
     ("model", "ops"): 130,
     ("parallel", "ops"): 340,

@@ -3,8 +3,8 @@
 #include <span>
 #include <string>
 
+#include "kernels/algorithm_choices.h"
 #include "kernels/attention.h"
-#include "kernels/plan_choices.h"
 
 namespace octet {
 
@@ -13,7 +13,7 @@ namespace octet {
 // may be called while a CUDA graph is captured.
 
 /// What choices of this process are valid for: version 0 where there is no cuDNN. Loads it, as all that follows.
-PlanPlatform attention_platform(Stream& stream);
+AlgorithmPlatform attention_platform(Stream& stream);
 
 /// Says whether cuDNN has a plan, so that there is something to choose. Asking takes it up to a second.
 bool has_attention_plan(Stream& stream, const AttentionProblem& problem);
@@ -26,10 +26,10 @@ std::string why_no_document_plan(Stream& stream, const AttentionProblem& problem
 /// The fastest plan of each problem, all of which must have one. Timed are at most timed_proposals plans of each that
 /// cuDNN's heuristics propose and whose workspace is no larger than attention_workspace_bound, on operands made for it:
 /// normally distributed, and for the backward pass what a forward pass has left. Waits for the stream.
-PlanChoices time_attention(Stream& stream, std::span<const AttentionProblem> problems);
+AlgorithmChoices time_attention(Stream& stream, std::span<const AttentionProblem> problems);
 
 /// Puts choices in force, in place of all earlier ones: what is not among them takes the first plan that the heuristic
 /// proposes, as all does with cuda.deterministic. To be called before the first step.
-void use_attention_choices(const PlanChoices& choices);
+void use_attention_choices(const AlgorithmChoices& choices);
 
 }  // namespace octet

@@ -12,8 +12,8 @@ namespace octet {
 /// How the algorithm of a GEMM or of attention is chosen: the library's first proposal; the fastest of its proposals,
 /// timed before the first step; or timed where that costs less than 1 % of the FLOPs that the run still has to do, and
 /// the first proposal where it costs more or the run is to be deterministic.
-enum class CudaPlanChoice : std::uint8_t { automatic, heuristic, timed };
-constexpr auto names_of(CudaPlanChoice) {
+enum class AlgorithmSearch : std::uint8_t { automatic, heuristic, timed };
+constexpr auto names_of(AlgorithmSearch) {
   return std::to_array<std::string_view>({"auto", "heuristic", "timed"});
 }
 
@@ -29,14 +29,14 @@ struct CudaSettings {
   /// Makes the bits the same from run to run on the same kind of GPU with the same libraries: no order of summation is
   /// left to chance, at the price of speed and, in attention, of memory.
   bool deterministic = false;
-  CudaPlanChoice gemm = CudaPlanChoice::automatic;
-  /// A file of choices (kernels/plan_choices.h) in place of the run's own. Choices in it are used again; where GEMMs
-  /// are timed, new ones are added, so that a run with "heuristic" replays them. Empty: the run's own file.
+  AlgorithmSearch gemm = AlgorithmSearch::automatic;
+  /// A file of choices (kernels/algorithm_choices.h) in place of the run's own. Choices in it are used again; where
+  /// GEMMs are timed, new ones are added, so that a run with "heuristic" replays them. Empty: the run's own file.
   std::string gemm_plans{};
 
   /// How plans of cuDNN's attention are chosen. Its choices have no file but the run's own: a run that is deterministic
   /// replays none.
-  CudaPlanChoice attention = CudaPlanChoice::automatic;
+  AlgorithmSearch attention = AlgorithmSearch::automatic;
   DocumentAttention document_attention = DocumentAttention::cudnn;
 
   /// Says whether GEMMs may be timed.
@@ -46,12 +46,12 @@ struct CudaSettings {
   bool operator==(const CudaSettings&) const = default;
 
  private:
-  bool may_time(CudaPlanChoice choice) const {
-    return choice == CudaPlanChoice::timed || (choice == CudaPlanChoice::automatic && !deterministic);
+  bool may_time(AlgorithmSearch search) const {
+    return search == AlgorithmSearch::timed || (search == AlgorithmSearch::automatic && !deterministic);
   }
 };
 
-/// To be called at start, before any kernel. What goes together the caller has checked (src/train/options). Usage error
+/// To be called at start, before any kernel. What goes together the caller has checked (src/run_config). Usage error
 /// in a build without CUDA: anything but the defaults.
 void set_cuda_settings(const CudaSettings&);
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/algorithm_choices.h"
 #include "kernels/gemm.h"
-#include "kernels/plan_choices.h"
 
 namespace octet {
 
@@ -17,7 +17,7 @@ namespace octet {
 constexpr int timed_proposals = 8, uncounted_runs = 2, timed_runs = 5;
 
 /// What choices of this process are valid for. Loads cuBLASLt, as all that follows.
-PlanPlatform gemm_platform(Stream& stream);
+AlgorithmPlatform gemm_platform(Stream& stream);
 /// "cuBLASLt 13.1.0, cuDNN 9.16.0, NVRTC 13.0.0": what else than the code decides the bits of a step; NVRTC compiles
 /// cuDNN's attention. Loads all; cuDNN and NVRTC are "none" where they are not found.
 std::string library_versions(Stream& stream);
@@ -32,10 +32,10 @@ std::string gemm_problem(const Gemm& product);
 /// The fastest algorithm of each product. It is timed on operands made for it, with the product's alignments and with
 /// values that are distributed as in a run, since the power that a GPU draws, and so its clock, depends on them; the
 /// product's own pointers are not followed. Waits for the stream.
-PlanChoices time_gemms(Stream& stream, std::span<const Gemm> products);
+AlgorithmChoices time_gemms(Stream& stream, std::span<const Gemm> products);
 
 /// Puts choices in force, in place of all earlier ones: a product that is not among them takes the library's first
 /// proposal. To be called before the first step. Those of another platform are an internal error at the first GEMM.
-void use_gemm_choices(const PlanChoices& choices);
+void use_gemm_choices(const AlgorithmChoices& choices);
 
 }  // namespace octet

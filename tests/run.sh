@@ -180,7 +180,7 @@ lately=(tests/support/changed.py --hours 4)  # of which several commits may have
 # What gives work to streams has changed.
 orders_streams() {
   ((long)) || "${lately[@]}" code |
-    grep -E '^(kernels|src/(base|comm|device|model|ops|optim|parallel|tensor|train)|tests/(cuda|emulated|gpu|nccl))/' >/dev/null
+    grep -E '^(kernels|src/(base|comm|device|model|ops|optim|parallel|run_config|tensor|train)|tests/(cuda|emulated|gpu|nccl))/' >/dev/null
 }
 # Each access of the kernels is checked where one of them or the emulation has changed: it takes several times as long.
 checks_accesses() { ((long)) || "${lately[@]}" code | grep -E '^(kernels/cuda|tests/emulated)/' >/dev/null; }
@@ -188,7 +188,7 @@ checks_accesses() { ((long)) || "${lately[@]}" code | grep -E '^(kernels/cuda|te
 kernels_for_other_gpus() {
   if ((long)); then return; elif ((list)) || [[ -n $only ]]; then git ls-files 'kernels/*.cu'; else "${lately[@]}" device; fi
 }
-fuzzed=(base checkpoints cluster corpus data evaluate report tokenizer topology train tuning)
+fuzzed=(base checkpoints cluster corpus data evaluate report run_config tokenizer topology tuning)
 if ((!long && !list)) && [[ -z $only ]]; then
   names=$("${lately[@]}" fuzz "${fuzzed[@]}")
   mapfile -t fuzzed < <(printf '%s' "$names")

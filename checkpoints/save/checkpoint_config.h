@@ -28,7 +28,7 @@ struct CheckpointConfig {
   double failure_gpu_hours = checkpoint::default_failure_gpu_hours;  ///< of interval auto
   bool test_write = false;                                           ///< one after the first step of every start
   std::string writers_per_node = "all";                              ///< or a number (option_texts.h)
-  std::vector<std::string> allow_changes;  ///< options that a run may go on with other values of (settings_check.h)
+  std::vector<std::string> allow_changes;  ///< options that a run may go on with other values of (resume_rules.h)
 };
 
 }  // namespace octet

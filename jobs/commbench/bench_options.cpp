@@ -12,8 +12,8 @@
 #include "src/base/options/document.h"
 #include "src/base/options/text.h"
 #include "src/base/options/yaml.h"
-#include "src/train/options/checks.h"
-#include "src/train/options/layout.h"
+#include "src/run_config/checks/checks.h"
+#include "src/run_config/checks/layout.h"
 #include "src/tuning/collective.h"
 
 namespace octet::commbench {

@@ -47,7 +47,7 @@ struct Options {
 Options parse_options(int argc, const char* const* argv);
 
 /// The options on that many ranks: the layout of the run, where there is one, and what NCCL's groups follow from it.
-/// Throws as the run's laid_out (src/train/options/layout.h).
+/// Throws as the run's laid_out (src/run_config/checks/layout.h).
 Options laid_out(Options options, int ranks);
 /// The mesh of such options.
 MeshShape mesh_shape(const Options& options, int ranks);

@@ -7,7 +7,7 @@
 #include "jobs/dry_run/dry_run_options.h"
 #include "src/cluster/profile.h"
 #include "src/metrics/peak.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 #include "src/train/plan/dry_timeline.h"
 #include "src/train/plan/memory_plan.h"
 

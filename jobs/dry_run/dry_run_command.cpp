@@ -6,7 +6,7 @@
 #include "src/base/error.h"
 #include "src/base/options/arguments.h"
 #include "src/base/options/document.h"
-#include "src/train/options/layout.h"
+#include "src/run_config/checks/layout.h"
 
 namespace octet {
 namespace {

@@ -10,7 +10,7 @@
 #include "src/base/log.h"
 #include "src/cluster/environment/job_environment.h"
 #include "src/comm/mesh_shape.h"
-#include "src/train/options/checks.h"
+#include "src/run_config/checks/checks.h"
 #include "src/train/plan/nccl_variables.h"
 #include "src/train/step/run_settings.h"
 
@@ -50,7 +50,7 @@ PlannedNodes nodes_of(const DryMachine& m, const RunConfig& config) {
 }
 
 std::string dry_run_text(DryCommand c) {
-  check_plan_file(c.run.config, c.run.origins);
+  check_algorithm_file(c.run.config, c.run.origins);
   const DryMachine m = machine_of(c.options, c.run.config);
   if (m.gpu) check_gpu(c.run.config, m.gpu->compute_capability, c.run.origins, m.gpu->name);
   std::string text = fmt::format("rank {} of {}, {}, {} a node\n", c.options.rank, c.options.ranks, layout_text(c.mesh),

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "src/metrics/step_metrics.h"
-#include "src/train/options/schedule_extensions.h"
+#include "src/run_config/resume/schedule_extensions.h"
 
 namespace octet {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "jobs/run/next_start.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 
 namespace octet {
 

@@ -11,7 +11,7 @@
 #include "src/base/options/byte_size.h"
 #include "src/base/options/document.h"
 #include "src/base/options/yaml_document.h"
-#include "src/train/options/sections.h"
+#include "src/run_config/options/sections.h"
 
 namespace octet::evaluate {
 namespace {

@@ -8,7 +8,7 @@
 #include "src/corpus/document_splitter.h"
 #include "src/evaluate/bootstrap.h"
 #include "src/evaluate/documents.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 
 namespace octet::evaluate {
 

@@ -6,7 +6,7 @@
 
 #include "checkpoints/format/hash.h"
 #include "src/base/printable.h"
-#include "src/train/options/sections.h"
+#include "src/run_config/options/sections.h"
 
 namespace octet::evaluate {
 namespace {

@@ -9,8 +9,8 @@
 #include "src/base/progress.h"
 #include "src/base/round_up.h"
 #include "src/evaluate/memory_needs.h"
-#include "src/train/options/checks.h"
-#include "src/train/options/sections.h"
+#include "src/run_config/checks/checks.h"
+#include "src/run_config/options/sections.h"
 
 namespace octet::evaluate {
 namespace {

@@ -1,7 +1,7 @@
 #include "jobs/evaluate/model_options.h"
 
 #include "src/base/error.h"
-#include "src/train/options/sections.h"
+#include "src/run_config/options/sections.h"
 
 namespace octet::evaluate {
 

@@ -7,7 +7,7 @@
 
 #include "src/base/options/schema.h"
 #include "src/evaluate/sampling.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 
 namespace octet::evaluate {
 

@@ -6,7 +6,7 @@
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/device/hardware_queues.h"
-#include "src/train/options/sections.h"
+#include "src/run_config/options/sections.h"
 
 namespace octet {
 namespace {

@@ -14,7 +14,7 @@
 #include "src/data/read_content.h"
 #include "src/data/sampler.h"
 #include "src/data/window_documents.h"
-#include "src/train/options/sections.h"
+#include "src/run_config/options/sections.h"
 
 namespace octet {
 namespace {

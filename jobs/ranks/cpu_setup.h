@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 
 namespace octet {
 

@@ -5,7 +5,7 @@
 #include "src/comm/communicator.h"
 #include "src/comm/mpi/mpi_runtime.h"
 #include "src/comm/nccl_settings.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 
 namespace octet {
 

@@ -9,7 +9,7 @@
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/comm/control_exchange.h"
-#include "src/train/options/run_options.h"
+#include "src/run_config/options/run_options.h"
 
 namespace octet {
 

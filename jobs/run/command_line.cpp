@@ -1,10 +1,8 @@
 #include "jobs/run/command_line.h"
 
 #include "src/base/options/arguments.h"
-#include "src/base/options/document.h"
-#include "src/train/options/model_file.h"
-#include "src/train/options/run_options.h"
-#include "src/train/options/validate.h"
+#include "src/run_config/checks/read_run_config.h"
+#include "src/run_config/options/run_options.h"
 
 namespace octet {
 
@@ -38,7 +36,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   CommandLine out;
   const std::vector<const char*> words = without_help(argc, argv, out);
   Schema schema;
-  declare_options(schema, out.config);
+  RunConfig defaults;
+  declare_options(schema, defaults);
   const Arguments arguments = parse_arguments(schema, command_line_flags, static_cast<int>(words.size()), words.data());
   if (arguments.flags.size() > 1) {
     throw usage_error("config", "command line: --{} and --{} together, expected one of them", *arguments.flags.begin(),
@@ -53,16 +52,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   if (arguments.has("print-config")) out.action = CommandLine::Action::print_config;
   if (help || arguments.has("print-reference")) return out;
 
-  apply(arguments, schema);
   out.config_file = arguments.file;
-  schema.check_required(arguments.file.empty() ? "command line" : arguments.file, true);
-  out.origins = schema.origins();
-  if (out.config.data.train.empty()) {
-    throw usage_error("config", "{}: data.train = []: expected at least one path", out.origins.at("data.train"));
-  }
-  out.config.data.origin = out.origins.at("data.train");
-  resolve_model(out.config, out.config_file, out.origins.at("model"));
-  validate(out.config, out.origins);
+  out.config = read_run_config(arguments, out.origins);
   return out;
 }
 

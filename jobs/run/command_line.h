@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "src/base/options/schema.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 
 namespace octet {
 

@@ -4,8 +4,8 @@
 
 #include "src/base/error.h"
 #include "src/base/options/text.h"
-#include "src/train/options/run_config.h"
-#include "src/train/options/run_options.h"
+#include "src/run_config/options/run_options.h"
+#include "src/run_config/run_config.h"
 
 namespace octet {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "src/cluster/profile.h"
 #include "src/metrics/peak.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 #include "src/train/plan/memory_plan.h"
 
 namespace octet {

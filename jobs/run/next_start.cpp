@@ -7,9 +7,9 @@
 #include "checkpoints/format/manifest.h"
 #include "checkpoints/restore/restore.h"
 #include "src/data/data_stages.h"
-#include "src/train/options/data_check.h"
-#include "src/train/options/schedule_extensions.h"
-#include "src/train/options/settings_check.h"
+#include "src/run_config/resume/data_history.h"
+#include "src/run_config/resume/schedule_extensions.h"
+#include "src/run_config/resume/setting_changes.h"
 #include "src/train/start/initial_weights_check.h"
 #include "src/train/start/misplaced_checkpoint.h"
 

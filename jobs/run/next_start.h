@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "src/data/tokenizer_identity.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 
 namespace octet {
 

@@ -5,7 +5,7 @@
 
 #include "src/comm/mesh_shape.h"
 #include "src/comm/nccl_settings.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 #include "src/train/plan/memory_plan.h"
 
 namespace octet {

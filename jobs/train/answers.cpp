@@ -1,7 +1,7 @@
 #include "jobs/train/answers.h"
 
 #include "jobs/train/usage.h"
-#include "src/train/options/run_options.h"
+#include "src/run_config/options/run_options.h"
 
 namespace octet {
 

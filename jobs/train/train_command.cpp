@@ -13,9 +13,9 @@
 #include "jobs/train/resuming_command.h"
 #include "src/base/log.h"
 #include "src/base/options/yaml_document.h"
-#include "src/train/options/checks.h"
-#include "src/train/options/layout.h"
-#include "src/train/options/run_options.h"
+#include "src/run_config/checks/checks.h"
+#include "src/run_config/checks/layout.h"
+#include "src/run_config/options/run_options.h"
 #include "src/train/run/run.h"
 #include "src/train/step/run_settings.h"
 
@@ -58,7 +58,7 @@ void warn_of_pxn(const RunConfig& config, const MpiRuntime& mpi) {
 
 void set_up(RankMachine& machine, const CommandLine& command, const RunConfig& config, const MpiRuntime& mpi,
             Communicator& control) {
-  check_plan_file(config, command.origins);
+  check_algorithm_file(config, command.origins);
   Device& device = open_device(config.device, mpi, control, config.nccl);
   // Earlier builds wrote it into every run's config.yaml, so that it is no error.
   const bool serves = config.device == DeviceType::cuda && config.data.document_mask;

@@ -4,7 +4,7 @@
 #include "src/base/error.h"
 #include "src/base/options/document.h"
 #include "src/base/options/text.h"
-#include "src/train/options/run_options.h"
+#include "src/run_config/options/run_options.h"
 
 namespace octet {
 namespace {

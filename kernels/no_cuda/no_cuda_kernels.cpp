@@ -24,7 +24,7 @@ const KernelTable& cuda_kernels() {
   throw usage_error("kernels", "this build has no CUDA kernels; use --device cpu");
 }
 
-PlanPlatform attention_platform(Stream&) {
+AlgorithmPlatform attention_platform(Stream&) {
   throw no_timing("attention is");
 }
 
@@ -36,15 +36,15 @@ std::string why_no_document_plan(Stream&, const AttentionProblem&, std::int64_t,
   throw no_timing("attention is");
 }
 
-PlanChoices time_attention(Stream&, std::span<const AttentionProblem>) {
+AlgorithmChoices time_attention(Stream&, std::span<const AttentionProblem>) {
   throw no_timing("attention is");
 }
 
-void use_attention_choices(const PlanChoices&) {
+void use_attention_choices(const AlgorithmChoices&) {
   throw no_timing("attention is");
 }
 
-PlanPlatform gemm_platform(Stream&) {
+AlgorithmPlatform gemm_platform(Stream&) {
   throw no_timing("GEMMs are");
 }
 
@@ -60,11 +60,11 @@ std::string gemm_problem(const Gemm&) {
   throw no_timing("GEMMs are");
 }
 
-PlanChoices time_gemms(Stream&, std::span<const Gemm>) {
+AlgorithmChoices time_gemms(Stream&, std::span<const Gemm>) {
   throw no_timing("GEMMs are");
 }
 
-void use_gemm_choices(const PlanChoices&) {
+void use_gemm_choices(const AlgorithmChoices&) {
   throw no_timing("GEMMs are");
 }
 

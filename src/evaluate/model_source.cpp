@@ -17,7 +17,7 @@
 #include "src/comm/control_exchange.h"
 #include "src/comm/look_together.h"
 #include "src/corpus/recorded_tokenizer.h"
-#include "src/train/options/run_options.h"
+#include "src/run_config/options/run_options.h"
 #include "src/train/start/tokenizer_record.h"
 
 namespace octet {

@@ -10,7 +10,7 @@
 
 #include "src/base/random.h"
 #include "src/comm/mpi/mpi_runtime.h"
-#include "src/train/options/model_file.h"
+#include "src/run_config/options/model_file.h"
 #include "tests/equivalence/harness.h"
 
 namespace octet {

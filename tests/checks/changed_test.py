@@ -34,10 +34,16 @@ class Changed(unittest.TestCase):
         self.assertLessEqual({"topology"}, programs("src/topology/places.cpp"))
         self.assertFalse({"ops", "model", "cluster", "tuning"} & programs("src/topology/places.cpp"))
 
+        options = programs("src/run_config/options/training_options.cpp")
+        self.assertLessEqual({"run_config", "train", "equivalence", "evaluate", "jobs"}, options)
+        self.assertFalse({"owner", "checkpoints", "optim", "report"} & options)
+
     def test_own_programs_leave_out_what_stands_above(self):
         own = lambda *paths: programs(*paths, above=False)
         self.assertEqual(own("src/ops/linear.cpp"), {"ops", "equivalence", "train_ranks"})
         self.assertEqual(own("src/topology/places.cpp"), {"topology"})
+        self.assertLessEqual({"run_config", "equivalence"}, own("src/run_config/options/training_options.cpp"))
+        self.assertNotIn("train", own("src/run_config/options/training_options.cpp"))
         self.assertEqual(own("checkpoints/save/saver.cpp"), {"checkpoints", "equivalence", "train_ranks"})
         self.assertEqual(own("tests/crash/rank_test.cpp"), {"crash"})
         self.assertLessEqual({"comm", "equivalence", "train_ranks"}, own("src/comm/nccl/nccl_api.cpp"))
@@ -72,16 +78,18 @@ class Changed(unittest.TestCase):
     def test_readers_are_fuzzed_where_they_or_their_room_changed(self):
         self.assertEqual(fuzzed("src/data/token_file.cpp"), {"data"})
         self.assertEqual(fuzzed("src/metrics/step_metrics.cpp"), {"report"})
-        for path in ("kernels/plan_choices.cpp", "kernels/plan_choices.h", "src/metrics/status.cpp", "src/owner/record.cpp",
-                     "src/train/options/model_file.cpp"):
-            self.assertEqual(fuzzed(path), {"train"}, path)
+        for path in ("kernels/algorithm_choices.cpp", "kernels/algorithm_choices.h",
+                     "src/run_config/options/model_file.cpp"):
+            self.assertEqual(fuzzed(path), {"run_config"}, path)
+        for path in ("src/metrics/status.cpp", "src/owner/record.cpp"):
+            self.assertEqual(fuzzed(path), {"report"}, path)
         self.assertEqual(fuzzed("src/base/options/yaml.cpp", "src/base/error.h"), {"base"})
         self.assertEqual(fuzzed("src/base/log.h"), {"base"}, "training is not built for what all stands on")
-        self.assertLessEqual({"base", "train"}, fuzzed("cmake/rooms.cmake"))
-        self.assertLessEqual({"base", "train"}, fuzzed("tests/fuzz/targets.cmake"))
+        self.assertLessEqual({"base", "run_config"}, fuzzed("cmake/rooms.cmake"))
+        self.assertLessEqual({"base", "run_config"}, fuzzed("tests/fuzz/targets.cmake"))
         self.assertFalse(fuzzed("tests/CMakeLists.txt"))
         self.assertEqual(fuzzed("kernels/cpu/gemm/gemm.cpp", "src/ops/linear.cpp", "docs/numerics.md"), set())
-        self.assertLessEqual({"base", "report", "train", "tuning"}, fuzzed("tests/fuzz/main.cpp"))
+        self.assertLessEqual({"base", "report", "run_config", "tuning"}, fuzzed("tests/fuzz/main.cpp"))
 
     def test_tests_are_of_their_own_program_and_of_those_that_include_them(self):
         self.assertEqual(programs("tests/tuning/sick_test.cpp"), {"tuning"})

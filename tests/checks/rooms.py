@@ -31,7 +31,8 @@ ROOMS = {
     "owner": "metrics cluster",
     "report": "owner",
     "checkpoints": LOWER,
-    "train": "data optim owner checkpoints",
+    "run_config": "data optim checkpoints cluster",
+    "train": "run_config owner",
     "evaluate": "train corpus",
     "cluster": "base",
     "tuning": "cluster",  # and the arithmetic of the mesh, below
@@ -45,7 +46,7 @@ ALLOWED = ROOMS | {
     "metrics": "base",
     "optim": "kernels",
     "checkpoints": "comm model",
-    "train": "data optim owner checkpoints parallel",
+    "run_config": "data optim checkpoints parallel cluster",
 }
 OUTSIDE_SRC = ["kernels", "checkpoints", "jobs", "tests"]  # rooms at the top level; the others are src/ROOM
 
@@ -93,13 +94,19 @@ FOLDERS = {
         "octet": "run ranks evaluate",
         ".": "train evaluate commbench octet",
     },
+    "src/run_config": {
+        ".": "",  # the configuration itself
+        "options": ".",
+        "checks": "options",
+        "resume": "options",
+    },
     "src/train": {
-        "options": "",
-        "step": "options",
+        "step": "",
         "plan": "step",
         "health": "",
-        "start": "plan",
-        "run": "start health",
+        "start": "step",
+        "algorithms": "plan start",
+        "run": "algorithms health",
     },
     "kernels/cpu": {
         "parts": "",  # what loops are made of

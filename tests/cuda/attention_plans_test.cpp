@@ -61,7 +61,7 @@ struct AttentionPlanChoice : testing::Test {
       return AttentionGraphResult{.graph = std::make_unique<FakeGraph>(*this), .why_not = ""};
     }));
   }
-  PlanChoice time() {
+  AlgorithmChoice time() {
     AttentionPlans fresh = plans();
     return fresh.time(key, [this](const auto plans) {
       std::vector<double> of_plan;
@@ -72,8 +72,8 @@ struct AttentionPlanChoice : testing::Test {
       return of_plan;
     });
   }
-  PlanChoices choice(const std::string& plan) const {
-    return {.platform = {.kind = PlanKind::attention, .library_version = 1, .device = "GPU"},
+  AlgorithmChoices choice(const std::string& plan) const {
+    return {.platform = {.kind = AlgorithmKind::attention, .library_version = 1, .device = "GPU"},
             .by_problem = {{text_of(key.problem()), {plan, 1}}}};
   }
   /// The engine that is taken with that choice in force; what is said of it goes to `warnings`.
@@ -132,13 +132,13 @@ TEST(AttentionPlanKeys, OlderVersionsOfCudnnHaveLengthsInTheirWorkspace) {
 
 TEST_F(AttentionPlanChoice, TheFastestIsChosen) {
   times = {{"first", 10}, {"second", 9.95}, {"third", 7}};
-  const PlanChoice chosen = time();
-  EXPECT_EQ(chosen, (PlanChoice{"third", 7}));
+  const AlgorithmChoice chosen = time();
+  EXPECT_EQ(chosen, (AlgorithmChoice{"third", 7}));
   EXPECT_EQ(timed, (Names{"first", "second", "third"}));
   times["third"] = 9.9;
-  EXPECT_EQ(time().plan, "first") << "noise";
+  EXPECT_EQ(time().algorithm, "first") << "noise";
   times = {{"first", HUGE_VAL}, {"second", 9}, {"third", HUGE_VAL}};
-  EXPECT_EQ(time().plan, "second");
+  EXPECT_EQ(time().algorithm, "second");
   times["second"] = HUGE_VAL;
   EXPECT_THROW(time(), Error);
 }
@@ -157,7 +157,7 @@ TEST_F(AttentionPlanChoice, WhatWantsMoreThanIsPlannedIsNotTimed) {
   proposals[1].workspace = bound;
   proposals[2].workspace = bound + 1;
   times = {{"second", 9}, {"third", 1}};
-  EXPECT_EQ(time().plan, "second");
+  EXPECT_EQ(time().algorithm, "second");
   EXPECT_EQ(timed, (Names{"second"}));
 }
 
@@ -165,7 +165,7 @@ TEST_F(AttentionPlanChoice, WhatWantsMoreThanIsPlannedIsNotTimed) {
 TEST_F(AttentionPlanChoice, AFirstOneThatWantsMoreStays) {
   proposals[0].workspace = attention_workspace_bound(key) + 1;
   times = {{"first", 9}, {"second", 1}, {"third", 1}};
-  EXPECT_EQ(time().plan, "first");
+  EXPECT_EQ(time().algorithm, "first");
   EXPECT_EQ(timed, (Names{"first"}));
   EXPECT_EQ(taken("first"), "first");
   EXPECT_TRUE(warnings.empty());

@@ -13,7 +13,7 @@
 #include "kernels/cuda/host/cudnn_loading.h"
 #include "kernels/cuda/host/libraries.h"
 #include "src/base/log.h"
-#include "src/train/options/model_file.h"
+#include "src/run_config/options/model_file.h"
 
 namespace octet::cuda {
 namespace {

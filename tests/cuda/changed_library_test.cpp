@@ -102,7 +102,7 @@ TEST_F(ChangedLibraryTest, RunsWhatIsProposedForIt) {
   bench::put_in_force(as_pytorch);
   fake.proposals = {{.id = 1}, {.id = 2, .scheme = CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE}};
   times = {10.0, 5.0};
-  PlanChoices choices{.platform = platform()};
+  AlgorithmChoices choices{.platform = platform()};
   choices.by_problem[describe(args).text()] =
       GemmPlans(library, nullptr, platform(), {}, {}).time(args, timer()).value();
   const GemmPlan plan = GemmPlans(library, nullptr, platform(), {}, choices).of(args);

@@ -8,9 +8,9 @@
 #include "kernels/cuda/gemm/gemm_problem.h"
 #include "kernels/cuda_settings.h"
 #include "kernels/gemm_timing.h"
-#include "src/train/options/model_file.h"
+#include "src/run_config/options/model_file.h"
+#include "src/train/algorithms/problem_list.h"
 #include "src/train/plan/memory_plan.h"
-#include "src/train/plan/problem_list.h"
 
 namespace octet::cuda {
 namespace {

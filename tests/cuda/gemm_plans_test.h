@@ -23,13 +23,13 @@ struct GemmPlansTest : testing::Test {
 
   void SetUp() override { fake = {}; }
 
-  PlanPlatform platform(const std::string& device = "NVIDIA H100 80GB HBM3") const {
-    return {PlanKind::gemm, fake.version, device};
+  AlgorithmPlatform platform(const std::string& device = "NVIDIA H100 80GB HBM3") const {
+    return {AlgorithmKind::gemm, fake.version, device};
   }
   GemmPlans plans(const CudaSettings& settings = {}, const std::string& device = "NVIDIA H100 80GB HBM3") {
     return GemmPlans(fake_cublas_lt(), nullptr, platform(device), settings, {});
   }
-  GemmPlans replaying(const PlanChoices& choices, const CudaSettings& settings = {}) {
+  GemmPlans replaying(const AlgorithmChoices& choices, const CudaSettings& settings = {}) {
     return GemmPlans(fake_cublas_lt(), nullptr, platform(), settings, choices);
   }
   GemmTimer timer() {
@@ -39,7 +39,7 @@ struct GemmPlansTest : testing::Test {
     };
   }
   /// What is written of a timing of that product, of which the second of two proposals is the faster.
-  PlanChoices chosen(const Gemm& args, std::uint32_t scheme = 0) {
+  AlgorithmChoices chosen(const Gemm& args, std::uint32_t scheme = 0) {
     fake.proposals = {{.id = 1}, {.id = 2, .scheme = scheme}};
     times = {10.0, 5.0};
     return {.platform = platform(),

@@ -29,7 +29,7 @@ TEST_F(GemmTimingTest, ChoicesTellModesOfScalesApart) {
 TEST_F(GemmTimingTest, ProposalsThatCannotRunArePassedOver) {
   fake.proposals = {{.id = 1, .state = CUBLAS_STATUS_NOT_SUPPORTED}, {.id = 2, .workspace = 33 << 20}, {.id = 3}};
   times = {2.0};
-  EXPECT_EQ(plans().time(linear_gemm(), timer())->plan, plan_text(algorithm(3)));
+  EXPECT_EQ(plans().time(linear_gemm(), timer())->algorithm, algorithm_text(algorithm(3)));
   EXPECT_EQ(timed, (std::vector<std::size_t>{1}));
 }
 
@@ -37,7 +37,7 @@ TEST_F(GemmTimingTest, TheFastestIsTaken) {
   fake.proposals = {{.id = 1}, {.id = 2}, {.id = 3}};
   times = {10.0, 9.95, 7.0};
   const auto choice = plans().time(linear_gemm(), timer());
-  EXPECT_EQ(choice->plan, plan_text(algorithm(3)));  // all 64 bytes
+  EXPECT_EQ(choice->algorithm, algorithm_text(algorithm(3)));  // all 64 bytes
   EXPECT_EQ(choice->microseconds, 7.0);
   EXPECT_EQ(timed, (std::vector<std::size_t>{3}));
   EXPECT_EQ(fake.heuristics.back().count, 8);
@@ -46,9 +46,9 @@ TEST_F(GemmTimingTest, TheFastestIsTaken) {
 TEST_F(GemmTimingTest, NoiseDoesNotDisplaceTheFirst) {
   fake.proposals = {{.id = 1}, {.id = 2}, {.id = 3}};
   times = {10.0, 9.95, HUGE_VAL};
-  EXPECT_EQ(plans().time(linear_gemm(), timer())->plan, plan_text(algorithm(1)));
+  EXPECT_EQ(plans().time(linear_gemm(), timer())->algorithm, algorithm_text(algorithm(1)));
   times = {HUGE_VAL, 9.95, HUGE_VAL};
-  EXPECT_EQ(plans().time(linear_gemm(), timer())->plan, plan_text(algorithm(2)));
+  EXPECT_EQ(plans().time(linear_gemm(), timer())->algorithm, algorithm_text(algorithm(2)));
   times = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
   EXPECT_NE(test::error_of([&] { plans().time(linear_gemm(), timer()); }, ExitCode::internal), "");
 }
@@ -70,7 +70,7 @@ std::string logged(const std::function<void()>& work) {
 
 TEST_F(GemmTimingTest, ChoicesAreReplayedWithoutAskingOrTiming) {
   const Gemm args = linear_gemm(DType::bf16, DType::bf16, DType::f32);
-  const PlanChoices choices = chosen(args);
+  const AlgorithmChoices choices = chosen(args);
   timed.clear();
   fake.heuristics.clear();
   GemmPlans cache = replaying(choices);
@@ -98,7 +98,7 @@ TEST_F(GemmTimingTest, AProductWithoutAChoiceTakesTheFirstProposal) {
 
 TEST_F(GemmTimingTest, ChoicesOfAnotherPlatformAreRefused) {
   const Gemm args = linear_gemm();
-  const PlanChoices choices = chosen(args);
+  const AlgorithmChoices choices = chosen(args);
   EXPECT_EQ(
       test::error_of([&] { GemmPlans(fake_cublas_lt(), nullptr, platform("NVIDIA H200"), {}, choices).of(args); },
                      ExitCode::internal),
@@ -110,7 +110,7 @@ TEST_F(GemmTimingTest, ChoicesOfAnotherPlatformAreRefused) {
 
 TEST_F(GemmTimingTest, AChoiceThatDoesNotRunIsAWarning) {
   const Gemm args = linear_gemm(DType::bf16, DType::bf16, DType::f32);
-  const PlanChoices choices = chosen(args);
+  const AlgorithmChoices choices = chosen(args);
   const auto warning = [&] { return logged([&] { EXPECT_EQ(replaying(choices).of(args).algorithm.data[0], 1u); }); };
   fake.check_workspace = 33 << 20;
   EXPECT_NE(warning().find("chosen before wants more workspace than there is, the heuristic's first proposal is used; "
@@ -124,7 +124,7 @@ TEST_F(GemmTimingTest, AChoiceThatDoesNotRunIsAWarning) {
 TEST_F(GemmTimingTest, SumsInAnOrderOfChanceAreReplayedOnlyWhereTheyMay) {
   const std::uint32_t in_place = CUBLASLT_REDUCTION_SCHEME_INPLACE;
   const Gemm args = linear_gemm(DType::bf16, DType::bf16, DType::f32);
-  const PlanChoices choices = chosen(args, in_place);
+  const AlgorithmChoices choices = chosen(args, in_place);
   EXPECT_EQ(replaying(choices).of(args).algorithm.data[0], 2u);
   EXPECT_EQ(test::error_of([&] { replaying(choices, {.deterministic = true, .gemm_plans = "FILE"}).of(args); }),
             "[kernels] cuda.gemm_plans: FILE: the algorithm of gemm " + describe(args).text() +

@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/gemm/gemm_problem.h"
 #include "src/model/llama.h"
-#include "src/train/options/model_file.h"
+#include "src/run_config/options/model_file.h"
 
 namespace octet::cuda {
 namespace {

@@ -22,7 +22,7 @@ TEST_F(Settings, AreInForceAndCounted) {
 
 TEST_F(Settings, ChoicesAreInForceAndCounted) {
   const int before = settings_version();
-  const PlanChoices choices{.platform = {PlanKind::gemm, 1, "GPU"}, .by_problem = {{"a product", {}}}};
+  const AlgorithmChoices choices{.platform = {AlgorithmKind::gemm, 1, "GPU"}, .by_problem = {{"a product", {}}}};
   use_gemm_choices(choices);
   EXPECT_EQ(gemm_choices(), choices);
   EXPECT_GT(settings_version(), before);
@@ -32,11 +32,11 @@ TEST_F(Settings, ChoicesAreInForceAndCounted) {
 /// The heuristic has nothing to write.
 TEST_F(Settings, WhatIsDeterministicTimesNothing) {
   EXPECT_TRUE(CudaSettings().may_time_gemms());
-  EXPECT_TRUE(CudaSettings{.gemm = CudaPlanChoice::timed}.may_time_gemms());
-  EXPECT_FALSE(CudaSettings{.gemm = CudaPlanChoice::heuristic}.may_time_gemms());
+  EXPECT_TRUE(CudaSettings{.gemm = AlgorithmSearch::timed}.may_time_gemms());
+  EXPECT_FALSE(CudaSettings{.gemm = AlgorithmSearch::heuristic}.may_time_gemms());
   EXPECT_FALSE(CudaSettings{.deterministic = true}.may_time_gemms());
-  EXPECT_TRUE(CudaSettings{.gemm = CudaPlanChoice::heuristic}.may_time_attention());
-  EXPECT_FALSE(CudaSettings{.attention = CudaPlanChoice::heuristic}.may_time_attention());
+  EXPECT_TRUE(CudaSettings{.gemm = AlgorithmSearch::heuristic}.may_time_attention());
+  EXPECT_FALSE(CudaSettings{.attention = AlgorithmSearch::heuristic}.may_time_attention());
   EXPECT_FALSE(CudaSettings{.deterministic = true}.may_time_attention());
 }
 

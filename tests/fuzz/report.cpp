@@ -1,5 +1,7 @@
-// What octet report reads of a run directory.
+// What octet report reads of a run directory, and who owns it.
+#include "src/metrics/status.h"
 #include "src/metrics/step_metrics.h"
+#include "src/owner/record.h"
 #include "src/report/run_files.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -34,6 +36,12 @@ const std::vector<Reader>& readers() {
        [](const std::string& text) { read_discarded_metrics(put("metrics.discarded.jsonl", text)); },
        [] { return std::vector{metrics()}; }},
       {"profile-json", [](const std::string& text) { read_profile(put("profile.json", text)); }, texts({profile})},
+      {"status", [](const std::string& text) { read_status(put("status.json", text)); },
+       texts(
+           {R"({"state":"running","reason":"","exit_code":0,"step":3,"steps":9,"restarts":0,"checkpoint":"step-000003",)"
+            R"("checkpoint_seconds":0.5,"time":"2026-11-22T09:54:53Z"})"})},
+      {"owner", [](const std::string& text) { parse_owner(text); },
+       [] { return std::vector{to_json(this_process())}; }},
   };
   return all;
 }

@@ -316,18 +316,18 @@ TEST_F(GpuAttention, TimedChoicesAreReplayed) {
     if (!has_attention_plan(*gpu_stream, problem)) GTEST_SKIP() << "cuDNN has no plan for " << text_of(problem);
   }
   const std::int64_t planned = gpu().attention_backward_workspace({.shape = s});
-  const PlanChoices choices = time_attention(*gpu_stream, problems);
+  const AlgorithmChoices choices = time_attention(*gpu_stream, problems);
   EXPECT_EQ(choices.platform, attention_platform(*gpu_stream));
   EXPECT_GT(choices.platform.library_version, 0u);
   ASSERT_EQ(choices.by_problem.size(), 2u);
   for (const AttentionProblem& problem : problems) {
-    const PlanChoice& choice = choices.by_problem.at(text_of(problem));
-    EXPECT_FALSE(choice.plan.empty());
+    const AlgorithmChoice& choice = choices.by_problem.at(text_of(problem));
+    EXPECT_FALSE(choice.algorithm.empty());
     EXPECT_GT(choice.microseconds, 0);
   }
   const log::SharedWarnings shared;
   for (int repetition = 0; repetition < 2; ++repetition) {
-    use_attention_choices(parse_plan_choices(PlanKind::attention, text_of(choices), "the text"));
+    use_attention_choices(parse_algorithm_choices(AlgorithmKind::attention, text_of(choices), "the text"));
     EXPECT_EQ(gpu().attention_backward_workspace({.shape = s}), planned);
     compare_bf16(s);
     use_attention_choices({});

@@ -204,7 +204,7 @@ TEST_F(GpuGemm, TimedChoicesLeaveOperandsAloneAndAreReplayed) {
             .n = s.n,
             .k = s.k,
             .beta = 1.0f};
-  const PlanChoices choices = time_gemms(*gpu_stream, {&args, 1});
+  const AlgorithmChoices choices = time_gemms(*gpu_stream, {&args, 1});
   ASSERT_EQ(choices.by_problem.size(), 1u);
   EXPECT_EQ(choices.by_problem.begin()->first, gemm_problem(args));
   EXPECT_EQ(choices.platform, gemm_platform(*gpu_stream));
@@ -215,7 +215,7 @@ TEST_F(GpuGemm, TimedChoicesLeaveOperandsAloneAndAreReplayed) {
     expect_close(c, sum_tolerance(DType::bf16, s.k), "C");
     return c.download();
   };
-  use_gemm_choices(parse_plan_choices(PlanKind::gemm, text_of(choices), "the text"));
+  use_gemm_choices(parse_algorithm_choices(AlgorithmKind::gemm, text_of(choices), "the text"));
   const std::vector<float> first = product();
   EXPECT_EQ(product(), first);
 }

@@ -4,9 +4,9 @@
 #include "jobs/dry_run/dry_run_text.h"
 #include "jobs/run/command_line.h"
 #include "jobs/train/answers.h"
-#include "kernels/plan_choices.h"
-#include "src/train/options/checks.h"
-#include "src/train/options/validate.h"
+#include "kernels/algorithm_choices.h"
+#include "src/run_config/checks/checks.h"
+#include "src/run_config/checks/validate.h"
 #include "tests/data/support.h"
 #include "tests/support/error_of.h"
 #include "tests/support/expect_parts.h"
@@ -26,43 +26,43 @@ RunConfig on_gpus() {
 
 TEST(CudaChoices, WhatIsDeterministicIsNotTimed) {
   RunConfig c = on_gpus();
-  c.cuda.gemm = c.cuda.attention = CudaPlanChoice::timed;
+  c.cuda.gemm = c.cuda.attention = AlgorithmSearch::timed;
   EXPECT_NO_THROW(validate(c));
   c.cuda.deterministic = true;
   expect_parts(error_of([&] {
                  validate(c, {{"cuda.gemm", "a.yaml:4"}});
                }),
                {"a.yaml:4: cuda.gemm = timed", "not deterministic", "cuda.gemm_plans to replay"});
-  c.cuda.gemm = CudaPlanChoice::automatic;
+  c.cuda.gemm = AlgorithmSearch::automatic;
   expect_parts(error_of([&] { validate(c); }), {"cuda.attention = timed", "expected heuristic or auto"});
-  c.cuda.attention = CudaPlanChoice::heuristic;
+  c.cuda.attention = AlgorithmSearch::heuristic;
   EXPECT_NO_THROW(validate(c));
 }
 
 TEST(CudaChoices, AFileThatNothingWritesMustBeThere) {
   const test::TempFolder folder;
   RunConfig c = on_gpus();
-  EXPECT_NO_THROW(check_plan_file(c, {}));
+  EXPECT_NO_THROW(check_algorithm_file(c, {}));
   c.cuda.gemm_plans = folder / "plans";
-  EXPECT_NO_THROW(check_plan_file(c, {})) << "a run that may time writes it";
+  EXPECT_NO_THROW(check_algorithm_file(c, {})) << "a run that may time writes it";
   c.cuda.deterministic = true;
-  expect_parts(error_of([&] { check_plan_file(c, {}); }),
+  expect_parts(error_of([&] { check_algorithm_file(c, {}); }),
                {"cuda.gemm_plans = " + c.cuda.gemm_plans, "does not exist", "cuda.gemm = timed wrote"});
   c.cuda.deterministic = false;
-  c.cuda.gemm = CudaPlanChoice::heuristic;
-  expect_parts(error_of([&] { check_plan_file(c, {}); }), {"does not exist"});
-  write_plan_choices(c.cuda.gemm_plans, {.platform = {PlanKind::gemm, 1, "GPU"}});
-  EXPECT_NO_THROW(check_plan_file(c, {}));
+  c.cuda.gemm = AlgorithmSearch::heuristic;
+  expect_parts(error_of([&] { check_algorithm_file(c, {}); }), {"does not exist"});
+  write_algorithm_choices(c.cuda.gemm_plans, {.platform = {AlgorithmKind::gemm, 1, "GPU"}});
+  EXPECT_NO_THROW(check_algorithm_file(c, {}));
 }
 
 TEST(CudaChoices, AFileThatIsNoneOrCannotBeWrittenIsRefused) {
   const test::TempFolder folder;
   RunConfig c = on_gpus();
   c.cuda.gemm_plans = folder / "none/plans";
-  expect_parts(error_of([&] { check_plan_file(c, {}); }), {"there is no folder " + (folder / "none")});
+  expect_parts(error_of([&] { check_algorithm_file(c, {}); }), {"there is no folder " + (folder / "none")});
   c.cuda.gemm_plans = folder / "plans";
   test::write_bytes(c.cuda.gemm_plans, "lr: 3\n");
-  expect_parts(error_of([&] { check_plan_file(c, {}); }),
+  expect_parts(error_of([&] { check_algorithm_file(c, {}); }),
                {c.cuda.gemm_plans + ":1: expected \"octet gemm plans, version 1\"; delete the file or name another"});
 }
 

@@ -48,7 +48,7 @@ TEST(ModelConfig, HeadDimMayDifferFromDimOverHeads) {
 }
 
 // IBM's fms-fsdp for the first two, torchtitan and Meta for the others. The files of configs/models are held to the
-// same counts in tests/train/model_file_test.cpp.
+// same counts in tests/run_config/model_file_test.cpp.
 TEST(ModelConfig, PublishedParameterCounts) {
   const std::vector<std::pair<ModelConfig, std::int64_t>> table = {
       {shape(2048, 24, 16, 8, 7168, 128256), 1884391424},       {shape(3072, 24, 24, 8, 8192, 128256), 3204074496},

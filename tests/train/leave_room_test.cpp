@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/gemm.h"
-#include "src/train/options/layout.h"
+#include "src/run_config/checks/layout.h"
 #include "src/train/plan/dry_run.h"
 
 namespace octet {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "src/model/parameters.h"
-#include "src/train/options/layout.h"
+#include "src/run_config/checks/layout.h"
 #include "src/train/plan/less_memory.h"
 
 namespace octet {

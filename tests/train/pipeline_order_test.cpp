@@ -8,7 +8,7 @@
 #include <map>
 
 #include "src/profile/scopes.h"
-#include "src/train/options/layout.h"
+#include "src/run_config/checks/layout.h"
 #include "src/train/plan/dry_run.h"
 #include "src/train/step/pipeline_plan.h"
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "src/train/options/layout.h"
+#include "src/run_config/checks/layout.h"
 #include "src/train/step/pipeline_plan.h"
 
 namespace octet {

@@ -1,5 +1,5 @@
 // The GEMMs that a dry run lists before the first step are those of the steps, and what timing them would cost.
-#include "src/train/plan/problem_list.h"
+#include "src/train/algorithms/problem_list.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,8 @@
 #include "kernels/gemm_timing.h"
 #include "src/model/float8_gemms.h"
 #include "src/ops/recipes/recipe_list.h"
-#include "src/train/options/model_file.h"
+#include "src/run_config/options/model_file.h"
+#include "src/train/algorithms/timing_cost.h"
 #include "src/train/plan/dry_run.h"
 
 namespace octet {

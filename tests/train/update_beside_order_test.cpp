@@ -14,7 +14,7 @@
 #include "src/comm/dry_communicator.h"
 #include "src/comm/mesh.h"
 #include "src/ops/recipes/recipe_list.h"
-#include "src/train/options/layout.h"
+#include "src/run_config/checks/layout.h"
 #include "src/train/plan/dry_run.h"
 #include "src/train/step/run_settings.h"
 

@@ -10,7 +10,7 @@
 #include "checkpoints/restore/restore.h"
 #include "src/comm/failure.h"
 #include "src/metrics/status.h"
-#include "src/train/options/option_texts.h"
+#include "src/run_config/options/option_texts.h"
 #include "tests/equivalence/trainer_test.h"
 #include "tests/support/expect_has.h"
 #include "tests/support/forwarding_communicator.h"

@@ -8,7 +8,7 @@ import statistics
 
 # The lines of DynamicLibrary::log_version: what the dynamic loader gave to a program of Octet.
 LOADED = re.compile(r"\b(cuBLASLt|cuDNN|NCCL|NVRTC) (\d+\.\d+\.\d+), (/.*)$", re.MULTILINE)
-# Of Choosing::time in src/train/start/choose_plans.cpp and of run_training in src/train/run/run.cpp.
+# Of Choosing::time in src/train/algorithms/choose_algorithms.cpp and of run_training in src/train/run/run.cpp.
 CHOSEN = re.compile(r"\btimed the algorithms of \d+ .+ in (\d+\.\d+) s, for ")
 STARTED = re.compile(r"\bbuffers taken and weights made in (\d+\.\d+) s$", re.MULTILINE)
 PLANS = ("gemm-plans", "attention-plans")  # of a run's folder: src/train/start/run_directory.h

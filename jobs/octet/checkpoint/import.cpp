@@ -16,8 +16,8 @@
 #include "src/base/read_file.h"
 #include "src/base/replace_file.h"
 #include "src/corpus/outputs.h"
+#include "src/run_config/options/model_file.h"
 #include "src/tokenizer/make_tokenizer.h"
-#include "src/train/options/model_file.h"
 
 namespace octet::tool {
 namespace fs = std::filesystem;

@@ -4,7 +4,7 @@
 #include "checkpoints/restore/verification.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "src/base/log.h"
-#include "src/train/options/model_file.h"
+#include "src/run_config/options/model_file.h"
 
 namespace octet::tool {
 namespace {

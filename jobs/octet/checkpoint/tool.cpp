@@ -13,7 +13,7 @@
 #include "src/base/progress.h"
 #include "src/base/read_file.h"
 #include "src/base/usable_cores.h"
-#include "src/train/options/run_options.h"
+#include "src/run_config/options/run_options.h"
 
 namespace octet::tool {
 namespace {

@@ -7,7 +7,7 @@
 #include "checkpoints/restore/file_parts.h"
 #include "checkpoints/restore/verification.h"
 #include "src/base/options/schema.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 
 namespace octet::tool {
 

@@ -21,7 +21,7 @@
 #include "src/cluster/environment/job_environment.h"
 #include "src/cluster/environment/job_findings.h"
 #include "src/metrics/status.h"
-#include "src/train/options/run_options.h"
+#include "src/run_config/options/run_options.h"
 #include "src/train/start/run_directory.h"
 
 namespace octet::submit {

@@ -18,7 +18,7 @@
 #include "src/cluster/environment/job_findings.h"
 #include "src/cluster/machine/running_program.h"
 #include "src/cluster/slurm_job.h"
-#include "src/train/options/run_options.h"
+#include "src/run_config/options/run_options.h"
 
 namespace octet {
 namespace submit {

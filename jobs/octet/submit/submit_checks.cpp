@@ -17,9 +17,9 @@
 #include "src/data/sampler.h"
 #include "src/metrics/peak.h"
 #include "src/metrics/status.h"
-#include "src/train/options/checks.h"
-#include "src/train/options/layout.h"
-#include "src/train/options/option_texts.h"
+#include "src/run_config/checks/checks.h"
+#include "src/run_config/checks/layout.h"
+#include "src/run_config/options/option_texts.h"
 #include "src/train/plan/less_memory.h"
 #include "src/train/plan/nccl_variables.h"
 #include "src/train/start/token_ranges.h"
@@ -224,7 +224,7 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
   std::optional<TokenizerIdentity> tokenizer;
   check_where_it_is(options.dry_run, "data", notes, [&] { tokenizer = check_data(start); });
   check_where_it_is(options.dry_run, "init.from", notes, [&] { check_weights(start, tokenizer); });
-  check_where_it_is(options.dry_run, "cuda.gemm_plans", notes, [&] { check_plan_file(resolved, run.origins); });
+  check_where_it_is(options.dry_run, "cuda.gemm_plans", notes, [&] { check_algorithm_file(resolved, run.origins); });
   check_where_it_is(options.dry_run, "nccl.tuning_file", notes, [&] { check_tuning_file(resolved, profile); });
   const FileSystem* files = profile.file_system_of(config.run_dir);
   if (files != nullptr && !files->advice.empty()) log::info("{} is {}: {}", files->path, files->kind, files->advice);

@@ -15,7 +15,7 @@
 #include "src/base/options/document.h"
 #include "src/base/options/text.h"
 #include "src/cluster/host_list.h"
-#include "src/train/options/run_options.h"
+#include "src/run_config/options/run_options.h"
 
 namespace octet::submit {
 namespace {

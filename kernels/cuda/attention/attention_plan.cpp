@@ -152,12 +152,12 @@ std::string AttentionPlans::choice_for(const AttentionPlanKey& key) const {
   if (key.deterministic || key.documents > 0 || choices_.by_problem.empty()) return "";
   const std::string problem = text_of(key.problem());
   if (const auto known = choices_.by_problem.find(problem); known != choices_.by_problem.end())
-    return known->second.plan;
+    return known->second.algorithm;
   log::info("[kernels] attention {}: no plan was chosen for it, the heuristic's first proposal is used", problem);
   return "";
 }
 
-PlanChoice AttentionPlans::time(const AttentionPlanKey& key, const AttentionTimer& timer) {
+AlgorithmChoice AttentionPlans::time(const AttentionPlanKey& key, const AttentionTimer& timer) {
   const std::scoped_lock lock(mutex_);
   const std::string problem = text_of(key.problem());
   const AttentionGraphResult made = library_(key);
@@ -204,7 +204,7 @@ std::array<void*, 9> operands_of(const AttentionBackward& args) {
           operand(args.log_sum_exp), args.dq,         args.dk,         args.dv};
 }
 
-void AttentionPlans::use(const PlanChoices& choices) {
+void AttentionPlans::use(const AlgorithmChoices& choices) {
   const std::scoped_lock lock(mutex_);
   if (choices_ == choices) return;
   choices_ = choices;

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "kernels/algorithm_choices.h"
 #include "kernels/attention.h"
 #include "kernels/cuda/attention/attention_workspace.h"
-#include "kernels/plan_choices.h"
 
 /// cuDNN's fused attention as plans: one a shape, pass and mode, built once and kept.
 /// https://docs.nvidia.com/deeplearning/cudnn/frontend/latest/operations/Attention.html
@@ -102,10 +102,10 @@ class AttentionPlans {
 
   /// The fastest of cuDNN's proposals for a key that has a plan. Timed are the first proposal and, if it keeps to
   /// attention_workspace_bound, up to seven others that do so too.
-  PlanChoice time(const AttentionPlanKey& key, const AttentionTimer& timer);
+  AlgorithmChoice time(const AttentionPlanKey& key, const AttentionTimer& timer);
 
   /// Puts choices in force, in place of all earlier ones. They concern no plan that is deterministic.
-  void use(const PlanChoices& choices);
+  void use(const AlgorithmChoices& choices);
 
   std::size_t size() const { return plans_.size(); }
 
@@ -115,7 +115,7 @@ class AttentionPlans {
 
   AttentionLibrary library_;
   std::mutex mutex_;
-  PlanChoices choices_;
+  AlgorithmChoices choices_;
   std::map<AttentionPlanKey, AttentionPlanResult> plans_;
   std::set<std::string> said_;
 };

@@ -96,8 +96,8 @@ class TimedAttention {
 }  // namespace
 }  // namespace cuda
 
-PlanPlatform attention_platform(Stream& stream) {
-  PlanPlatform platform{.kind = PlanKind::attention, .library_version = 0, .device = stream.device().name()};
+AlgorithmPlatform attention_platform(Stream& stream) {
+  AlgorithmPlatform platform{.kind = AlgorithmKind::attention, .library_version = 0, .device = stream.device().name()};
   try {
     platform.library_version = cuda::cudnn_version();
   } catch (const Error&) {  // a run without cuDNN goes on with kernels of our own
@@ -114,8 +114,8 @@ std::string why_no_document_plan(Stream& stream, const AttentionProblem& problem
   return cuda::document_plan(cuda::device_attention_plans(), problem, places, longest, &stream).why_not;
 }
 
-PlanChoices time_attention(Stream& stream, std::span<const AttentionProblem> problems) {
-  PlanChoices choices{.platform = attention_platform(stream)};
+AlgorithmChoices time_attention(Stream& stream, std::span<const AttentionProblem> problems) {
+  AlgorithmChoices choices{.platform = attention_platform(stream)};
   cuda::TrialValues values(stream);
   for (const AttentionProblem& problem : problems) {
     heartbeat::begin("timing of attention's plans");
@@ -127,7 +127,7 @@ PlanChoices time_attention(Stream& stream, std::span<const AttentionProblem> pro
   return choices;
 }
 
-void use_attention_choices(const PlanChoices& choices) {
+void use_attention_choices(const AlgorithmChoices& choices) {
   cuda::device_attention_plans().use(choices);
 }
 

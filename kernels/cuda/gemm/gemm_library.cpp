@@ -80,8 +80,8 @@ std::vector<Gemm> GemmLibrary::products(const Gemm& args) {
   return parts;
 }
 
-PlanChoices GemmLibrary::time(Stream& stream, std::span<const Gemm> products) {
-  PlanChoices choices{.platform = platform()};
+AlgorithmChoices GemmLibrary::time(Stream& stream, std::span<const Gemm> products) {
+  AlgorithmChoices choices{.platform = platform()};
   TrialValues values(stream);
   for (const Gemm& product : products) {
     heartbeat::begin("timing of a GEMM's algorithms");

@@ -21,9 +21,9 @@ class GemmLibrary {
   void multiply(Stream& stream, const Gemm& args);
 
   // As kernels/gemm_timing.h says.
-  PlanPlatform platform() const { return {.library_version = functions_.version(), .device = device_}; }
+  AlgorithmPlatform platform() const { return {.library_version = functions_.version(), .device = device_}; }
   std::vector<Gemm> products(const Gemm& args);
-  PlanChoices time(Stream& stream, std::span<const Gemm> products);
+  AlgorithmChoices time(Stream& stream, std::span<const Gemm> products);
 
  private:
   explicit GemmLibrary(Stream& stream);

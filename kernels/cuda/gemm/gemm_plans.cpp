@@ -58,7 +58,7 @@ void set_scales(const CublasLt& library, cublasLtMatmulDescOpaque_t& operation, 
   set(library, operation, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, library_mode(problem.a_scales));
 }
 
-/// Of a text that parse_plan_choices has passed, or plan_text has made.
+/// Of a text that parse_algorithm_choices has passed, or algorithm_text has made.
 cublasLtMatmulAlgo_t algorithm_of(const std::string& plan) {
   cublasLtMatmulAlgo_t algorithm{};
   std::istringstream in(plan);
@@ -68,7 +68,7 @@ cublasLtMatmulAlgo_t algorithm_of(const std::string& plan) {
 
 }  // namespace
 
-std::string plan_text(const cublasLtMatmulAlgo_t& algorithm) {
+std::string algorithm_text(const cublasLtMatmulAlgo_t& algorithm) {
   std::string text;
   for (const std::uint64_t word : algorithm.data) text += fmt::format("{}{:016x}", text.empty() ? "" : " ", word);
   return text;
@@ -79,8 +79,8 @@ std::uint32_t reduction_schemes(DType c, bool deterministic) {
   return CUBLASLT_REDUCTION_SCHEME_MASK;
 }
 
-GemmPlans::GemmPlans(const CublasLt& library, cublasLtHandle_t handle, PlanPlatform platform,
-                     const CudaSettings& settings, const PlanChoices& choices)
+GemmPlans::GemmPlans(const CublasLt& library, cublasLtHandle_t handle, AlgorithmPlatform platform,
+                     const CudaSettings& settings, const AlgorithmChoices& choices)
     : library_(library), handle_(handle), platform_(std::move(platform)), settings_(settings), choices_(choices) {
   if (choices_.by_problem.empty() || choices_.platform == platform_) return;
   throw internal_error("kernels", "the choices in force are of {}, this is {}", choices_.platform.text(),
@@ -173,7 +173,7 @@ bool GemmPlans::replay(GemmPlan& plan, const GemmProblem& problem) const {
     }
     return false;
   }
-  plan.algorithm = algorithm_of(chosen->second.plan);
+  plan.algorithm = algorithm_of(chosen->second.algorithm);
   const std::string why = obstacle(plan, problem);
   if (why.empty()) return true;
   log::shared_warning(
@@ -203,7 +203,7 @@ std::string GemmPlans::obstacle(GemmPlan& plan, const GemmProblem& problem) cons
                     settings_.gemm_plans, problem.text(), why);
 }
 
-std::optional<PlanChoice> GemmPlans::time(const Gemm& args, const GemmTimer& timer) const {
+std::optional<AlgorithmChoice> GemmPlans::time(const Gemm& args, const GemmTimer& timer) const {
   const GemmProblem problem = describe(args);
   GemmPlan plan = describe_to_library(args, problem);
   const auto proposals = propose(plan, problem, timed_proposals);
@@ -217,7 +217,7 @@ std::optional<PlanChoice> GemmPlans::time(const Gemm& args, const GemmTimer& tim
   }
   log::info("[kernels] gemm {}: proposal {} of {}, {:.1f} us (the heuristic's first {:.1f} us)", problem.text(),
             best + 1, times.size(), times[best], times.front());
-  return PlanChoice{plan_text(proposals[best]), times[best]};
+  return AlgorithmChoice{algorithm_text(proposals[best]), times[best]};
 }
 
 cublasStatus_t run(const CublasLt& library, cublasLtHandle_t handle, const GemmPlan& plan, const Gemm& args,

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "kernels/algorithm_choices.h"
 #include "kernels/cuda/gemm/gemm_problem.h"
 #include "kernels/cuda/host/cublas_lt.h"
 #include "kernels/cuda_settings.h"
-#include "kernels/plan_choices.h"
 
 namespace octet::cuda {
 
@@ -30,8 +30,8 @@ using GemmTimer = std::function<std::vector<double>(std::span<const GemmPlan>)>;
 class GemmPlans {
  public:
   /// Choices of another platform are an internal error: their bytes mean something else here.
-  GemmPlans(const CublasLt& library, cublasLtHandle_t handle, PlanPlatform platform, const CudaSettings& settings,
-            const PlanChoices& choices);
+  GemmPlans(const CublasLt& library, cublasLtHandle_t handle, AlgorithmPlatform platform, const CudaSettings& settings,
+            const AlgorithmChoices& choices);
 
   /// The plan of these arguments, which check_gemm has passed; valid as long as this object. A choice that does not run
   /// here is a warning, and the heuristic's first proposal takes its place. One that sums in an order of chance is a
@@ -39,7 +39,7 @@ class GemmPlans {
   const GemmPlan& of(const Gemm& args);
 
   /// The fastest of the library's proposals for these arguments, whatever is in force; nothing where it has none.
-  std::optional<PlanChoice> time(const Gemm& args, const GemmTimer& timer) const;
+  std::optional<AlgorithmChoice> time(const Gemm& args, const GemmTimer& timer) const;
 
  private:
   GemmPlan describe_to_library(const Gemm& args, const GemmProblem& problem) const;
@@ -50,9 +50,9 @@ class GemmPlans {
 
   CublasLt library_;
   cublasLtHandle_t handle_;
-  PlanPlatform platform_;
+  AlgorithmPlatform platform_;
   CudaSettings settings_;
-  PlanChoices choices_;
+  AlgorithmChoices choices_;
   std::map<GemmProblem, GemmPlan> plans_;
 };
 
@@ -61,8 +61,8 @@ class GemmPlans {
 cublasStatus_t run(const CublasLt& library, cublasLtHandle_t handle, const GemmPlan& plan, const Gemm& args,
                    cudaStream_t stream);
 
-/// The words of an algorithm, as PlanChoice has them.
-std::string plan_text(const cublasLtMatmulAlgo_t& algorithm);
+/// The words of an algorithm, as AlgorithmChoice has them.
+std::string algorithm_text(const cublasLtMatmulAlgo_t& algorithm);
 
 /// How sums may be split over k: never in C's own dtype when that is bf16 (our accumulation is fp32), and when
 /// deterministic only through the workspace, whose parts are added in a fixed order.

@@ -19,7 +19,7 @@ std::string cudnn_version_text() {
 
 }  // namespace
 
-PlanPlatform gemm_platform(Stream& stream) {
+AlgorithmPlatform gemm_platform(Stream& stream) {
   return cuda::GemmLibrary::of(stream).platform();
 }
 
@@ -37,7 +37,7 @@ std::string gemm_problem(const Gemm& product) {
   return cuda::describe(product).text();
 }
 
-PlanChoices time_gemms(Stream& stream, std::span<const Gemm> products) {
+AlgorithmChoices time_gemms(Stream& stream, std::span<const Gemm> products) {
   return cuda::GemmLibrary::of(stream).time(stream, products);
 }
 

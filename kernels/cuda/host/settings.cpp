@@ -6,7 +6,7 @@ namespace octet {
 namespace {
 
 CudaSettings current;
-PlanChoices choices;
+AlgorithmChoices choices;
 int version = 0;
 
 }  // namespace
@@ -16,12 +16,12 @@ void set_cuda_settings(const CudaSettings& settings) {
   ++version;
 }
 
-void use_gemm_choices(const PlanChoices& other) {
+void use_gemm_choices(const AlgorithmChoices& other) {
   choices = other;
   ++version;
 }
 
-const PlanChoices& cuda::gemm_choices() {
+const AlgorithmChoices& cuda::gemm_choices() {
   return choices;
 }
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "src/comm/mesh.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 
 namespace octet {
 

@@ -9,7 +9,7 @@
 #include "src/comm/dry_communicator.h"
 #include "src/comm/mesh.h"
 #include "src/device/device.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 
 namespace octet {
 

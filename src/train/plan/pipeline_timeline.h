@@ -5,7 +5,7 @@
 
 #include "src/parallel/pipeline/pipeline_clock.h"
 #include "src/profile/timeline.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 #include "src/train/plan/dry_timeline.h"
 
 namespace octet {

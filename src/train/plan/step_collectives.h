@@ -5,7 +5,7 @@
 
 #include "src/comm/mesh.h"
 #include "src/comm/trace.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 
 namespace octet {
 

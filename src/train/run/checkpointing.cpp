@@ -8,8 +8,8 @@
 #include "src/comm/control_exchange.h"
 #include "src/comm/operation.h"
 #include "src/profile/timeline.h"
-#include "src/train/options/option_texts.h"
-#include "src/train/options/run_options.h"
+#include "src/run_config/options/option_texts.h"
+#include "src/run_config/options/run_options.h"
 #include "src/train/step/model_state.h"
 
 namespace octet {

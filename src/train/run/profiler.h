@@ -1,6 +1,6 @@
 #pragma once
 
-#include "src/train/options/option_texts.h"
+#include "src/run_config/options/option_texts.h"
 #include "src/train/start/run_directory.h"
 #include "src/train/start/run_environment.h"
 

@@ -12,9 +12,10 @@
 #include "src/comm/control_exchange.h"
 #include "src/comm/operation.h"
 #include "src/model/step_costs.h"
+#include "src/run_config/options/option_texts.h"
+#include "src/run_config/options/run_options.h"
+#include "src/train/algorithms/library_algorithms.h"
 #include "src/train/health/device_health.h"
-#include "src/train/options/option_texts.h"
-#include "src/train/options/run_options.h"
 #include "src/train/plan/less_memory.h"
 #include "src/train/plan/memory_plan.h"
 #include "src/train/plan/nccl_variables.h"
@@ -23,7 +24,6 @@
 #include "src/train/run/run_log.h"
 #include "src/train/run/shared_warnings.h"
 #include "src/train/run/wall_clock.h"
-#include "src/train/start/library_plans.h"
 #include "src/train/start/open_data.h"
 #include "src/train/start/resume.h"
 #include "src/train/start/token_ranges.h"
@@ -158,7 +158,7 @@ int run_training(const RunConfig& configured, const RunEnvironment& environment,
   // train() reports what fails in its steps by itself, while log, checkpoints and profiler still stand.
   return run_reporting_failure(environment.failure_context(), [&] {
     std::unique_ptr<Sampler> sampler = open_data(config, environment.control);
-    choose_library_plans(config, environment);  // while the device's memory is free
+    choose_library_algorithms(config, environment);  // while the device's memory is free
     const auto begin = std::chrono::steady_clock::now();
     trainer.emplace(config, std::move(sampler), environment.mesh, environment.control, environment.stream,
                     environment.traces.gemms);

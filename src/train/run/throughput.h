@@ -9,7 +9,7 @@
 #include "src/data/sampler.h"
 #include "src/device/device.h"
 #include "src/metrics/step_metrics.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 #include "src/train/step/trainer.h"
 
 namespace octet {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 #include "src/train/start/run_environment.h"
 #include "src/train/step/trainer.h"
 

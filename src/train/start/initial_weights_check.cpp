@@ -14,8 +14,8 @@
 #include "src/base/log.h"
 #include "src/base/options/text.h"
 #include "src/base/read_file.h"
-#include "src/train/options/model_file.h"
-#include "src/train/options/run_options.h"
+#include "src/run_config/options/model_file.h"
+#include "src/run_config/options/run_options.h"
 
 namespace octet {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "checkpoints/format/manifest.h"
 #include "src/data/tokenizer_identity.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 
 namespace octet {
 

@@ -4,7 +4,7 @@
 
 #include "src/comm/communicator.h"
 #include "src/data/sampler.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 
 namespace octet {
 

@@ -12,9 +12,9 @@
 #include "src/base/seconds_since.h"
 #include "src/comm/operation.h"
 #include "src/data/data_stages.h"
-#include "src/train/options/data_check.h"
-#include "src/train/options/schedule_extensions.h"
-#include "src/train/options/settings_check.h"
+#include "src/run_config/resume/data_history.h"
+#include "src/run_config/resume/schedule_extensions.h"
+#include "src/run_config/resume/setting_changes.h"
 #include "src/train/start/initial_weights.h"
 #include "src/train/step/model_state.h"
 

@@ -17,8 +17,8 @@
 #include "src/comm/read_together.h"
 #include "src/metrics/status.h"
 #include "src/metrics/step_metrics.h"
-#include "src/train/options/model_file.h"
-#include "src/train/options/settings_check.h"
+#include "src/run_config/options/model_file.h"
+#include "src/run_config/resume/setting_changes.h"
 #include "src/train/start/misplaced_checkpoint.h"
 
 namespace octet {

@@ -5,7 +5,7 @@
 
 #include "src/comm/communicator.h"
 #include "src/owner/lease.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 
 namespace octet {
 

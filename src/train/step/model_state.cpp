@@ -8,7 +8,7 @@
 #include "checkpoints/save/save_share.h"
 #include "checkpoints/save/snapshot.h"
 #include "src/base/log.h"
-#include "src/train/options/option_texts.h"
+#include "src/run_config/options/option_texts.h"
 #include "src/train/step/load_masters.h"
 
 namespace octet {

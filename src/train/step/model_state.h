@@ -8,7 +8,7 @@
 #include "checkpoints/format/manifest.h"
 #include "checkpoints/save/saver.h"
 #include "src/comm/mesh.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 #include "src/train/step/sharded_model.h"
 
 namespace octet {

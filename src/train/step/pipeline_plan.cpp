@@ -7,7 +7,7 @@
 #include "src/base/error.h"
 #include "src/parallel/pipeline/pipeline_check.h"
 #include "src/parallel/pipeline/rendezvous.h"
-#include "src/train/options/option_texts.h"
+#include "src/run_config/options/option_texts.h"
 
 namespace octet {
 namespace {

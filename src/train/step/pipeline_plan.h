@@ -7,7 +7,7 @@
 #include "src/model/stages.h"
 #include "src/parallel/pipeline/pipeline_clock.h"
 #include "src/parallel/pipeline/pipeline_steps.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 
 namespace octet {
 

@@ -5,7 +5,7 @@
 #include "src/data/sampler.h"
 #include "src/model/llama.h"
 #include "src/parallel/fsdp_options.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 #include "src/train/step/pipeline_plan.h"
 
 namespace octet {

@@ -6,7 +6,7 @@
 #include "src/comm/reductions.h"
 #include "src/optim/schedule.h"
 #include "src/profile/timeline.h"
-#include "src/train/options/obstacles.h"
+#include "src/run_config/checks/obstacles.h"
 #include "src/train/step/run_settings.h"
 
 namespace octet {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "src/data/sampler.h"
-#include "src/train/options/run_config.h"
+#include "src/run_config/run_config.h"
 #include "src/train/step/host_transfer.h"
 #include "src/train/step/pass_graphs.h"
 #include "src/train/step/pipelined_passes.h"

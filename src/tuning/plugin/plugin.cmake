@@ -4,7 +4,7 @@ add_library(nccl-tuner-octet MODULE ${folder}/plugin/plugin.cpp ${folder}/plugin
   ${folder}/plugin/nccl_version.cpp ${folder}/tuning_file.cpp ${folder}/read_tuning_file.cpp ${folder}/collective.cpp
   ${PROJECT_SOURCE_DIR}/src/base/files.cpp ${PROJECT_SOURCE_DIR}/src/base/json_reader.cpp
   ${PROJECT_SOURCE_DIR}/src/base/parse_json.cpp ${PROJECT_SOURCE_DIR}/src/base/printable.cpp
-  ${PROJECT_SOURCE_DIR}/src/base/utf8_piece.cpp)
+  ${PROJECT_SOURCE_DIR}/src/base/utf8_piece.cpp ${PROJECT_SOURCE_DIR}/src/base/lfs_pointer.cpp)
 target_include_directories(nccl-tuner-octet PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(nccl-tuner-octet PRIVATE fmt::fmt-header-only nlohmann_json::nlohmann_json ${CMAKE_DL_LIBS})
 target_compile_options(nccl-tuner-octet PRIVATE -Wall -Wextra -Wpedantic -Wshadow $<$<BOOL:${OCTET_WERROR}>:-Werror>

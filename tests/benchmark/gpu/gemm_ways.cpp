@@ -16,7 +16,7 @@ namespace {
 
 /// The choices of this process's rows, and whether they are in force or none are.
 struct Choices {
-  PlanChoices timed;
+  AlgorithmChoices timed;
   bool in_force = false;
 
   static Choices& all() {
@@ -35,7 +35,7 @@ struct Choices {
   }
   void use(bool wanted) {
     if (in_force == wanted) return;
-    use_gemm_choices(wanted ? timed : PlanChoices{.platform = timed.platform});
+    use_gemm_choices(wanted ? timed : AlgorithmChoices{.platform = timed.platform});
     in_force = wanted;
   }
 };
@@ -59,17 +59,17 @@ void* large_workspace(Stream& stream) {
   return buffer.data();
 }
 
-cuda::GemmPlans plans_of(const PlanChoices& choices) {
+cuda::GemmPlans plans_of(const AlgorithmChoices& choices) {
   const Library& library = Library::get();
   return {library.functions, library.handle, choices.platform, {}, choices};
 }
 
 /// The fastest of the proposals for such a product with the change in force: one choice for all copies of a row.
-const PlanChoices& fastest(const Place& place, const Gemm& args, const LibraryChange& change) {
-  static std::map<std::string, PlanChoices> known;
+const AlgorithmChoices& fastest(const Place& place, const Gemm& args, const LibraryChange& change) {
+  static std::map<std::string, AlgorithmChoices> known;
   const auto [found, added] = known.try_emplace(gemm_problem(args));
   if (!added) return found->second;
-  PlanChoices& choices = found->second;
+  AlgorithmChoices& choices = found->second;
   choices.platform = gemm_platform(place.stream);
   put_in_force(change);
   const auto timer = [&](std::span<const cuda::GemmPlan> plans) {
@@ -82,7 +82,7 @@ const PlanChoices& fastest(const Place& place, const Gemm& args, const LibraryCh
 
 /// What is multiplied with the change in force; without choices by the first proposal.
 std::function<void()> launch_of(const Place& place, const Gemm& args, const LibraryChange& change,
-                                const PlanChoices& choices) {
+                                const AlgorithmChoices& choices) {
   put_in_force(change);
   const cuda::GemmPlan plan = plans_of(choices).of(args);
   return [place, args, change, plan] {
@@ -114,8 +114,8 @@ std::vector<Way> compared_ways(Case& c, const Gemm& args) {
   const Place& place = c.place();
   std::vector<Way> ways = chosen_ways(place, args);
   if (place.stream.native() == nullptr) return ways;
-  const PlanChoices none{.platform = gemm_platform(place.stream)};
-  const auto add = [&](const char* name, const Gemm& of, const LibraryChange& change, const PlanChoices& choices) {
+  const AlgorithmChoices none{.platform = gemm_platform(place.stream)};
+  const auto add = [&](const char* name, const Gemm& of, const LibraryChange& change, const AlgorithmChoices& choices) {
     ways.push_back({.name = name, .launch = launch_of(place, of, change, choices)});
   };
   const std::int64_t bytes = args.m * args.n * size_of(args.c_dtype);
