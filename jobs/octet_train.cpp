@@ -26,7 +26,7 @@ int run(AgreedCommand& read, MpiRuntime& mpi, const StopSignal& stop) {
     if (mpi.rank() == 0) fmt::print("{}", answer(command));
     return log::after_output(0);
   }
-  return train(command, read.words(), mpi, stop);
+  return train_rank(command, read.words(), mpi, stop);
 }
 
 int main_of(int argc, char** argv) {

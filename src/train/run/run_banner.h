@@ -10,7 +10,7 @@ namespace octet {
 
 /// Logs what a reader of a run's log needs to know before its steps: model, layout, batch, data, precision, formats of
 /// the GEMMs, recompute and memory plan. `recompute`: recompute_table, made before the trainer took its memory.
-void log_run_banner(const RunConfig& config, const RunEnvironment& environment, const MemoryPlan& plan,
+void log_run_banner(const RunConfig& config, const RankContext& context, const MemoryPlan& plan,
                     const std::string& recompute, const Trainer& trainer);
 
 }  // namespace octet

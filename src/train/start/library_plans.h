@@ -6,6 +6,6 @@ namespace octet {
 
 /// Chooses the algorithms of a run's GEMMs and of its attention on GPUs as config.cuda says (choose_plans.h), before
 /// the run takes its memory. Nothing on a CPU. Collective over `control`.
-void choose_library_plans(const RunConfig& config, const RunEnvironment& environment);
+void choose_library_plans(const RunConfig& config, const RankContext& context);
 
 }  // namespace octet

@@ -47,11 +47,11 @@ PipelinedPasses::PipelinedPasses(const PipelinePlan& plan, ShardedModel& model, 
       model_(model),
       links_(mesh.pp(), stream, plan.landings, stream_shape(settings), storage_dtype(settings.precision)) {}
 
-void PipelinedPasses::train(const Data& data) {
+void PipelinedPasses::train_passes(const Data& data) {
   run(plan_.train, data, SlotFor::training);
 }
 
-void PipelinedPasses::evaluate(const Data& data) {
+void PipelinedPasses::validation_passes(const Data& data) {
   run(plan_.evaluate, data, SlotFor::forward);
 }
 

@@ -23,9 +23,9 @@ class PipelinedPasses {
   using Data = std::function<MicroBatch(int micro_batch, int chunk, int slot)>;
 
   /// Forward and backward of all micro-batches.
-  void train(const Data& data);
+  void train_passes(const Data& data);
   /// Forward alone.
-  void evaluate(const Data& data);
+  void validation_passes(const Data& data);
 
  private:
   class PolledWeights;
