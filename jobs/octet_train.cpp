@@ -34,7 +34,7 @@ int main_of(int argc, char** argv) {
   const std::vector<std::string> words(argv, argv + argc);
   if (asks_for_version(words) || asks_for_dry_run(words)) {
     signals.take_user_signal();
-    fmt::print("{}", asks_for_dry_run(words) ? dry_run(words, answer) : version_text("octet-train"));
+    fmt::print("{}", asks_for_dry_run(words) ? dry_run_text(words, answer) : version_text("octet-train"));
     return log::after_output(0);
   }
   // Requests count from here on and until the process is gone, which MPI's end and the libraries' can delay.

@@ -34,7 +34,7 @@ void log_layout(const RunConfig& config, const RankContext& context) {
     log::info("gradients between shards: {}, summed in fp32; gathers and reductions {}", config.parallel.gradient_wire,
               fsdp.overlap ? "on streams of their own" : "in line");
   }
-  if (fsdp.gemm_gradients != DType::f32) log::info("gradients of the blocks' linears leave their GEMMs in bf16");
+  if (fsdp.gemm_gradient_dtype != DType::f32) log::info("gradients of the blocks' linears leave their GEMMs in bf16");
   if (mesh.tp > 1) {
     log::info("tensor parallelism: {}", config.parallel.async_tp ? "parts of gathers and sums travel beside the GEMMs"
                                                                  : "gathers and sums in line");

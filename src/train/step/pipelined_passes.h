@@ -30,8 +30,8 @@ class PipelinedPasses {
  private:
   class PolledWeights;
 
-  void run(const std::vector<PipelineStep>& steps, const Data& data, SlotFor use);
-  void run_pass(const PipelineStep& step, const Data& data, SlotFor use, PolledWeights& weights);
+  void run(const std::vector<PipelineStep>& steps, const Data& data, PassMode mode);
+  void run_pass(const PipelineStep& step, const Data& data, PassMode mode, PolledWeights& weights);
   void announce(const std::vector<PipelineStep>& steps);
 
   const PipelinePlan& plan_;
