@@ -26,7 +26,7 @@ int run(AgreedCommand& read, MpiRuntime& mpi, const StopSignal& stop) {
     if (mpi.rank() == 0) fmt::print("{}", answer(command));
     return log::after_output(0);
   }
-  return train(command, read.words(), mpi, stop);
+  return train_rank(command, read.words(), mpi, stop);
 }
 
 int main_of(int argc, char** argv) {
@@ -34,7 +34,7 @@ int main_of(int argc, char** argv) {
   const std::vector<std::string> words(argv, argv + argc);
   if (asks_for_version(words) || asks_for_dry_run(words)) {
     signals.take_user_signal();
-    fmt::print("{}", asks_for_dry_run(words) ? dry_run(words, answer) : version_text("octet-train"));
+    fmt::print("{}", asks_for_dry_run(words) ? dry_run_text(words, answer) : version_text("octet-train"));
     return log::after_output(0);
   }
   // Requests count from here on and until the process is gone, which MPI's end and the libraries' can delay.

@@ -13,7 +13,7 @@ namespace octet {
 /// "cpu" or "cpu, cuda ...". Any time, before MPI comes up as well.
 std::string version_text(std::string_view program);
 
-/// That of this program.
+/// What this program was built from.
 Build this_build();
 
 /// Whether a command line has --version, which is answered before anything else is read.

@@ -62,7 +62,7 @@ struct AdamWUpdate {
 /// whose multiprocessors they have a part of does them in one launch, since another launch's blocks would have to find
 /// room there again.
 struct AdamWUpdates {
-  static constexpr std::size_t most = 12;  ///< a block has nine parameters
+  static constexpr std::size_t most = 12;  ///< in a launch; the largest unit, a block, has nine parameters
 
   AdamWUpdates() = default;
   AdamWUpdates(const AdamWUpdate& one) : updates{one}, count(1) {}  // NOLINT(google-explicit-constructor)

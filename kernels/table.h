@@ -68,6 +68,7 @@ const KernelTable& timed_kernels(DeviceType device);
 /// work (Stream::skip), so that a plan is made by the very code of the step. `workspaces`: the device whose sizes they
 /// are. Those of a GPU's kernels are known only with the GPU; the CPU's, known in every build, stand in for them.
 const KernelTable& dry_kernels(DeviceType device, DeviceType workspaces);
-KernelTable dry_run(const KernelTable& kernels);
+/// These kernels as they are in a dry run, with workspaces of their own sizes.
+KernelTable dry_twin_of(const KernelTable& kernels);
 
 }  // namespace octet

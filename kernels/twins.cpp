@@ -95,7 +95,7 @@ const KernelTable& dry_kernels(DeviceType device, DeviceType workspaces) {
   throw internal_error("kernels", "a device of the CPU with the workspaces of CUDA's kernels");
 }
 
-KernelTable dry_run(const KernelTable& kernels) {
+KernelTable dry_twin_of(const KernelTable& kernels) {
   return twin_of(kernels, Twin::dry);
 }
 

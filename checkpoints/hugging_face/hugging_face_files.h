@@ -33,7 +33,7 @@ struct SpecialIds {
   bool empty() const { return bos.empty() && eos.empty() && !pad; }
 };
 
-/// Those that a config.json or generation_config.json says. Usage error that names the file and the key.
+/// The ids that a config.json or generation_config.json says. Usage error that names the file and the key.
 SpecialIds parse_special_ids(const std::string& json, const std::string& path);
 SpecialIds read_special_ids(const std::string& path);
 

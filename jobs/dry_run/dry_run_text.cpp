@@ -71,7 +71,7 @@ std::string dry_run_text(DryCommand c) {
 
 }  // namespace
 
-std::string dry_run(const std::vector<std::string>& words, std::string (*answer)(const CommandLine&)) {
+std::string dry_run_text(const std::vector<std::string>& words, std::string (*answer)(const CommandLine&)) {
   DryCommand command = parse_dry_run(words);
   return command.run.action == CommandLine::Action::run ? dry_run_text(std::move(command)) : answer(command.run);
 }

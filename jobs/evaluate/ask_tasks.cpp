@@ -82,7 +82,7 @@ AskedModel::AskedModel(const std::string& path, const ModelOptions& options, con
     : found(path, options, ranks.mesh, ranks.stream.device(), ranks.control),
       tokenizer(tokenizer_of(found.source, options.tokenizer, options.control_tokens)),
       encoded(encode(tasks, found, *tokenizer)) {
-  found.see_at_most(std::ranges::max_element(encoded, {}, &EncodedTask::longest)->longest);
+  found.limit_texts_to(std::ranges::max_element(encoded, {}, &EncodedTask::longest)->longest);
 }
 
 std::vector<LogLikelihoods> ask_tasks(AskedModel& asked, const std::vector<LoadedTask>& tasks,

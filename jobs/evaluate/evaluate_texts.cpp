@@ -159,7 +159,7 @@ Subject find_subject(const std::string& path, const Options& o, const Data& data
   Language language = language_of(o, data, found.source, ranks.control);
   if (data) check_token_range(*data, found.source.model.vocab_size, ranks.control);
   const auto read_ahead = reader_of(o, data, found.source, language);
-  found.see_at_most(longest_text(*read_ahead, o, found.matters_up_to(), ranks.control));
+  found.limit_texts_to(longest_text(*read_ahead, o, found.limit_matters_up_to(), ranks.control));
   auto reader = reader_of(o, data, found.source, language);
   return {std::move(found), std::move(language), std::move(reader)};
 }

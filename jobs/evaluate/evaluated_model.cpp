@@ -121,25 +121,25 @@ FoundModel::FoundModel(const std::string& path, const ModelOptions& asked, Mesh&
       source(find_model(path, control)),
       settings(settings_of(source, options, mesh)),
       window(window_of(source, options.window)),
-      sees(window) {
+      longest_text(window) {
   settings.seq_len = row_of(settings, options, window);
   check(settings, options, device);
 }
 
-std::int64_t FoundModel::matters_up_to() const {
+std::int64_t FoundModel::limit_matters_up_to() const {
   return options.row_tokens == 0 && window > usual_row(options.device) ? window : 1;
 }
 
-void FoundModel::see_at_most(std::int64_t tokens) {
-  if (matters_up_to() == 1) return;
-  sees = std::clamp<std::int64_t>(tokens, 1, window);
+void FoundModel::limit_texts_to(std::int64_t tokens) {
+  if (limit_matters_up_to() == 1) return;
+  longest_text = std::clamp<std::int64_t>(tokens, 1, window);
   const std::int64_t multiple = std::lcm(std::int64_t{128}, options.tp);  // suits every recipe
-  settings.seq_len = std::min(settings.seq_len, round_up(std::max(sees, usual_row(options.device)), multiple));
+  settings.seq_len = std::min(settings.seq_len, round_up(std::max(longest_text, usual_row(options.device)), multiple));
 }
 
 EvaluatedModel::EvaluatedModel(const FoundModel& found, Mesh& mesh, Stream& stream, Communicator& control)
     : model_(load_model(found.source, found.settings, found.options, mesh, stream, control)),
-      scorer_(std::make_unique<ModelScorer>(*model_, found.sees, mesh, control)) {}
+      scorer_(std::make_unique<ModelScorer>(*model_, found.longest_text, mesh, control)) {}
 
 std::string memory_text(Device& device) {
   const MemoryLedger& ledger = device.ledger();

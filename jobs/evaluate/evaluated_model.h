@@ -39,16 +39,16 @@ struct FoundModel {
 
   /// Where nothing longer is asked for, rows need not hold a window: those of a model that sees 131,072 tokens would be
   /// empty but for a question or a short text.
-  void see_at_most(std::int64_t tokens);
-  /// Up to which number of tokens see_at_most() changes anything: 1 where a row is not longer for the window's sake.
-  std::int64_t matters_up_to() const;
+  void limit_texts_to(std::int64_t tokens);
+  /// Up to which number of tokens limit_texts_to() changes anything: 1 where a row is not longer for the window's sake.
+  std::int64_t limit_matters_up_to() const;
   std::string text() const { return text_of(source, settings, window); }
 
   ModelOptions options;
   ModelSource source;
   LlamaSettings settings;
-  std::int64_t window;  ///< what the model may see of a text
-  std::int64_t sees;    ///< what it sees of those that are asked for
+  std::int64_t window;        ///< what the model may see of a text
+  std::int64_t longest_text;  ///< of those that are asked for, as far as it sees them
 };
 
 /// That model with its weights, ready to score.

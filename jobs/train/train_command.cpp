@@ -84,7 +84,8 @@ void set_up(RankMachine& machine, const CommandLine& command, const RunConfig& c
 
 }  // namespace
 
-int train(const CommandLine& command, const std::vector<std::string>& words, MpiRuntime& mpi, const StopSignal& stop) {
+int train_rank(const CommandLine& command, const std::vector<std::string>& words, MpiRuntime& mpi,
+               const StopSignal& stop) {
   std::signal(SIGPIPE, SIG_IGN);  // the run goes on where nobody reads its lines any more
   const RunConfig config = laid_out(command.config, mpi.size(), command.origins);
   // Paths now have the name of the working folder in them; if that is no UTF-8, no checkpoint could store them.
@@ -117,10 +118,9 @@ int train(const CommandLine& command, const std::vector<std::string>& words, Mpi
                          .resolved_yaml = to_yaml(config),
                          .directory = directory.run,
                          .lease = directory.lease.get(),
-                         .failure = &failure,
                          .bindings = binding.table,
                          .command = resuming_command(words, mpi.size(), config.run_dir, directory.run.path)},
-                        stop);
+                        failure, stop);
   });
 }
 

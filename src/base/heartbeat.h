@@ -16,9 +16,9 @@ inline void watch(bool on) {
   detail::watched = on;
 }
 
-/// That thread begins something that may hang: a kernel's launch, a wait, a read of data, a collective. `what` is a
-/// literal, for the message should nothing follow it. Other threads do not count: they may go on while that one hangs.
-/// Costs two relaxed stores, so that any room calls it wherever it likes.
+/// The watched thread begins something that may hang: a kernel's launch, a wait, a read of data, a collective. `what`
+/// is a literal, for the message should nothing follow it. Other threads do not count: they may go on while that one
+/// hangs. Costs two relaxed stores, so that any room calls it wherever it likes.
 inline void begin(const char* what) {
   if (!detail::watched) return;
   detail::last.store(what, std::memory_order_relaxed);

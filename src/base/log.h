@@ -41,7 +41,7 @@ class SharedWarnings {
 
   /// Says whether any warnings wait; none do where no such object lives. Any thread may ask, as for take().
   static bool any();
-  /// Those that wait, in order, each text once; they are the caller's to print.
+  /// The warnings that wait, in order, each text once; they are the caller's to print.
   static std::vector<std::string> take();
 };
 

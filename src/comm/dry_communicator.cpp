@@ -8,7 +8,7 @@
 #include "src/base/error.h"
 #include "src/comm/call_group.h"
 #include "src/comm/checked_arguments.h"
-#include "src/comm/mpi/host_reductions.h"
+#include "src/comm/rank_order.h"
 #include "src/comm/trace.h"
 #include "src/device/buffer.h"
 

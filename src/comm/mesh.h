@@ -24,8 +24,9 @@ class Mesh {
   Communicator& world() { return group(GroupKind::world); }
   Communicator& pp() { return group(GroupKind::pp); }
   Communicator& dp_replicate() { return group(GroupKind::dp_replicate); }
-  /// dp_shard × cp: the ranks between which FSDP shards. Those of a cp group have different tokens of the same
-  /// sequences and the same weights, so that a weight's pieces and its gradient's sum go over both.
+  /// dp_shard × cp, "dp_shard" in traces and settings: the ranks between which FSDP shards. Those of a cp group have
+  /// different tokens of the same sequences and the same weights, so that a weight's pieces and its gradient's sum go
+  /// over both.
   Communicator& fsdp() { return group(GroupKind::fsdp); }
   Communicator& cp() { return group(GroupKind::cp); }
   Communicator& tp() { return group(GroupKind::tp); }

@@ -30,8 +30,8 @@ struct Batch {
 /// What a step computes, over all ranks.
 struct StepWork {
   std::int64_t targets = 0;  ///< tokens that count towards the loss
-  std::int64_t pairs_of_tokens =
-      0;  ///< the sum of the squares of the documents' lengths; attention's work grows with it
+  /// The sum of the squares of the documents' lengths, with which attention's work grows.
+  std::int64_t pairs_of_tokens = 0;
 
   StepWork& operator+=(const StepWork& other) {
     targets += other.targets;

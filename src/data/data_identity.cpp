@@ -105,7 +105,7 @@ std::optional<double> validation_bytes_per_token(const SampleOrder& order, std::
   samples = std::min(samples, order.validation_samples());
   double sum = 0;
   for (std::int64_t v = 0; v < samples; ++v) {
-    const double bytes = bytes_per_token[static_cast<std::size_t>(order.validation(v).source)];
+    const double bytes = bytes_per_token[static_cast<std::size_t>(order.validation_sample(v).source)];
     if (bytes == 0) return std::nullopt;
     sum += bytes;
   }

@@ -93,7 +93,7 @@ std::optional<ByteEntropies> validation_entropies(const Sampler& sampler, std::i
   ByteEntropyCounter counter;
   std::vector<std::int32_t> window;
   for (std::int64_t v = 0; v < samples; ++v) {
-    sampler.read_window(sampler.order().validation(v), window);
+    sampler.read_window(sampler.order().validation_sample(v), window);
     counter.begin();
     counter.context(window.front());
     counter.add(std::span(window).subspan(1));

@@ -54,7 +54,7 @@ SampleOrder::SampleOrder(const std::vector<Source>& sources, SourceTurns turns, 
   }
 }
 
-Sample SampleOrder::train(std::int64_t g) const {
+Sample SampleOrder::train_sample(std::int64_t g) const {
   const auto [source, number] = turns_.turn(g);
   const WindowSplit& part = split(source);
   const std::int64_t epoch = number / part.train();
@@ -63,7 +63,7 @@ Sample SampleOrder::train(std::int64_t g) const {
   return {source, part.train_window(place), epoch};
 }
 
-Sample SampleOrder::validation(std::int64_t v) const {
+Sample SampleOrder::validation_sample(std::int64_t v) const {
   const Permutation order(validation_order_key, static_cast<std::uint64_t>(validation_samples()));
   const auto place = static_cast<std::int64_t>(order(static_cast<std::uint64_t>(v)));
   const auto end = std::ranges::upper_bound(validation_ends_, place);

@@ -76,10 +76,10 @@ class SampleOrder {
   SampleOrder(const std::vector<Source>& sources, SourceTurns turns, double validation_fraction, std::uint64_t seed);
 
   /// Sample g = step * global_batch + i, any g >= 0.
-  Sample train(std::int64_t g) const;
+  Sample train_sample(std::int64_t g) const;
   /// All sources' validation windows in one fixed, mixed order, so that the first n are a fair part of the whole;
   /// v in [0, validation_samples()).
-  Sample validation(std::int64_t v) const;
+  Sample validation_sample(std::int64_t v) const;
   std::int64_t validation_samples() const { return validation_ends_.back(); }
 
   const SourceTurns& turns() const { return turns_; }

@@ -167,7 +167,7 @@ StepWork Sampler::step_work(std::int64_t step, const WorkShare& share) const {
   StepWork sum;
   std::vector<std::int32_t> scratch;
   for (std::int64_t i = share.first; i < config_.global_batch; i += share.every) {
-    sum += work_of(order_->train(step * config_.global_batch + i), scratch);
+    sum += work_of(order_->train_sample(step * config_.global_batch + i), scratch);
   }
   return sum;
 }
@@ -176,7 +176,8 @@ void Sampler::train_batch(std::int64_t step, const BatchLayout& layout, std::int
   const std::int64_t first = first_sample(step, layout, m);
   batch.resize(layout.micro_batch, config_.seq_len);
   std::vector<std::int32_t> scratch;
-  for (std::int64_t row = 0; row < layout.micro_batch; ++row) put(order_->train(first + row), row, batch, scratch);
+  for (std::int64_t row = 0; row < layout.micro_batch; ++row)
+    put(order_->train_sample(first + row), row, batch, scratch);
 }
 
 std::int64_t Sampler::validation_batches() const {
@@ -196,7 +197,7 @@ void Sampler::validation_batch(std::int64_t index, const BatchLayout& layout, st
   std::vector<std::int32_t> scratch;
   for (std::int64_t row = 0; row < layout.micro_batch; ++row) {
     if (first + row < order_->validation_samples()) {
-      put(order_->validation(first + row), row, batch, scratch);
+      put(order_->validation_sample(first + row), row, batch, scratch);
     } else {
       std::fill_n(batch.tokens.begin() + row * config_.seq_len, config_.seq_len, 0);
       std::fill_n(batch.targets.begin() + row * config_.seq_len, config_.seq_len, -1);
@@ -210,7 +211,7 @@ std::int64_t Sampler::validation_targets(std::int64_t batches, const WorkShare& 
   std::int64_t targets = 0;
   std::vector<std::int32_t> scratch;
   for (std::int64_t v = share.first; v < samples; v += share.every) {
-    targets += work_of(order_->validation(v), scratch).targets;
+    targets += work_of(order_->validation_sample(v), scratch).targets;
   }
   return targets;
 }

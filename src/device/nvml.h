@@ -66,7 +66,7 @@ enum : std::uint64_t {
   display_setting = 0x100,
 };
 
-/// Those that mean that something is wrong with cooling or power.
+/// The reasons that mean that something is wrong with cooling or power.
 constexpr std::uint64_t slowdowns = hardware_slowdown | software_thermal | hardware_thermal | power_brake;
 
 /// "power cap, hardware thermal slowdown"; "none" for 0.

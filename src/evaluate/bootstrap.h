@@ -29,7 +29,7 @@ struct Estimate {
   double value = 0;
   std::optional<Interval> interval{};
 };
-/// That ratio itself, with the interval.
+/// The ratio of the sums itself, with its interval.
 Estimate estimate_ratio(std::span<const double> numerators, std::span<const double> denominators,
                         const BootstrapOptions& options);
 

@@ -30,8 +30,8 @@ class DocumentReader {
   virtual double share() const = 0;
 };
 
-/// Those of a token file. A first token `bos` and a last one `eos` are left out: likelihoods
-/// are those of the text, the same as by read_texts. `tokenizer` (may be null) says how many bytes tokens stand for;
+/// Documents of a token file. A first token `bos` and a last one `eos` are left out: likelihoods are those of the text,
+/// the same as by read_texts. `tokenizer` (may be null) says how many bytes tokens stand for;
 /// only ids below `vocab_size` are taken. Usage error for a file without documents.
 struct TokenDocuments {
   std::shared_ptr<const TokenFile> file;
@@ -41,7 +41,7 @@ struct TokenDocuments {
 };
 std::unique_ptr<DocumentReader> read_token_documents(const TokenDocuments& options);
 
-/// Those of texts as `octet prepare` reads them. The tokenizer outlives the reader.
+/// Documents of texts as `octet prepare` reads them. The tokenizer outlives the reader.
 struct TextDocuments {
   std::string input;                   ///< a file, a folder, a pattern or @LIST (src/corpus/input_files.h)
   std::optional<TextFormat> format{};  ///< none: told by content and name

@@ -57,8 +57,8 @@ std::vector<TokenLikelihood> ForwardModel::score(const ScoreRow& row) {
   // Few different numbers of rows, since libraries prepare a GEMM for each.
   const std::size_t step = std::max<std::size_t>(16, row.tokens.size() / 16);
   const std::size_t padded = (row.targets.size() + step - 1) / step * step;
-  std::vector<std::int32_t> behind = row.behind, targets = row.targets;
-  behind.resize(padded, 0);
+  std::vector<std::int32_t> predicted_from = row.predicted_from, targets = row.targets;
+  predicted_from.resize(padded, 0);
   targets.resize(padded, 0);
   const int parts = settings_.tp.count;
   stats_on_host_.resize(static_cast<std::size_t>(numbers_of_stats * parts) * padded);
@@ -67,7 +67,7 @@ std::vector<TokenLikelihood> ForwardModel::score(const ScoreRow& row) {
   const auto n = static_cast<std::int64_t>(padded);
   llama_.score({.tokens = upload(tokens_, row.tokens),
                 .documents = upload_documents(row),
-                .scored = {.behind = upload(behind_, behind),
+                .scored = {.predicted_from = upload(predicted_from_, predicted_from),
                            .targets = upload(targets_, targets),
                            .n = n,
                            .stats = stats_.as<float>()},

@@ -43,7 +43,7 @@ class ForwardModel {
   TpExchange exchange_;
   Llama llama_;
   ForwardWeights weights_;
-  Buffer tokens_, begin_, starts_, spans_, origin_, behind_, targets_, stats_;
+  Buffer tokens_, begin_, starts_, spans_, origin_, predicted_from_, targets_, stats_;
   DocumentList documents_on_host_;  ///< until the device has them
   std::vector<float> stats_on_host_;
 };

@@ -12,7 +12,7 @@ Generator::Generator(ForwardModel& model, Mesh& mesh, Stream& stream)
       passes_(model.settings().cached_passes(stream.device().type())),
       cache_(stream.device(), model.llama().part(), storage_dtype(model.settings().precision),
              model.settings().rows_of_cache(stream.device().type())),
-      told_(stream.device(), (passes_.back() * 6 + 1) * size_of(DType::i32), Purpose::data),
+      pass_inputs_(stream.device(), (passes_.back() * 6 + 1) * size_of(DType::i32), Purpose::data),
       logits_(stream.device(), 2 * model.settings().model.vocab_size * size_of(DType::f32), Purpose::data),
       logits_on_host_(static_cast<std::size_t>(model.settings().model.vocab_size)) {}
 
@@ -21,9 +21,9 @@ Generator::Generator(ForwardModel& model, Mesh& mesh, Stream& stream)
 /// the cache.
 void Generator::pass(std::span<const std::int32_t> tokens, std::int64_t padded) {
   const auto count = static_cast<std::int64_t>(tokens.size());
-  told_on_host_.resize(static_cast<std::size_t>(padded * 6 + 1));
-  std::int32_t *spans = told_on_host_.data(), *ids = spans + 4 * padded, *begin = ids + padded,
-               *behind = begin + padded;
+  pass_inputs_on_host_.resize(static_cast<std::size_t>(padded * 6 + 1));
+  std::int32_t *spans = pass_inputs_on_host_.data(), *ids = spans + 4 * padded, *begin = ids + padded,
+               *predicted_from = begin + padded;
   for (std::int64_t i = 0; i < padded; ++i) {
     const std::int64_t token = std::min(i, count - 1), position = seen_ + token;
     const auto end = static_cast<std::int32_t>(position + 1);
@@ -31,14 +31,15 @@ void Generator::pass(std::span<const std::int32_t> tokens, std::int64_t padded) 
     ids[i] = tokens[static_cast<std::size_t>(token)];
     begin[i] = static_cast<std::int32_t>(i - position);
   }
-  *behind = static_cast<std::int32_t>(count - 1);
-  stream_.device().copy_from_host(told_.data(), told_on_host_.data(), (padded * 6 + 1) * size_of(DType::i32), stream_);
-  const auto* told = told_.as<std::int32_t>();
+  *predicted_from = static_cast<std::int32_t>(count - 1);
+  stream_.device().copy_from_host(pass_inputs_.data(), pass_inputs_on_host_.data(),
+                                  (padded * 6 + 1) * size_of(DType::i32), stream_);
+  const auto* inputs = pass_inputs_.as<std::int32_t>();
   MicroBatch batch;
-  batch.tokens = told + 4 * padded;
-  batch.documents.begin = told + 5 * padded;
-  batch.scored = {.behind = told + 6 * padded, .n = 1, .logits = logits_.as<float>()};
-  batch.cached = {.cache = &cache_, .tokens = padded, .first = seen_, .spans = told, .longest = seen_ + count};
+  batch.tokens = inputs + 4 * padded;
+  batch.documents.begin = inputs + 5 * padded;
+  batch.scored = {.predicted_from = inputs + 6 * padded, .n = 1, .logits = logits_.as<float>()};
+  batch.cached = {.cache = &cache_, .tokens = padded, .first = seen_, .spans = inputs, .longest = seen_ + count};
   model_.llama().extend(batch, model_.weights());
   seen_ += count;
 }

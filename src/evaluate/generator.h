@@ -30,9 +30,9 @@ class Generator {
   std::vector<std::int64_t> passes_;
   KeyValueCache cache_;
   std::int64_t seen_ = 0;
-  Buffer told_;    ///< what a pass is told of its tokens
-  Buffer logits_;  ///< of this rank, and behind them of all
-  std::vector<std::int32_t> told_on_host_;
+  Buffer pass_inputs_;  ///< spans, ids, document begins of a pass's tokens, and the one whose logits are read
+  Buffer logits_;       ///< of this rank, and behind them of all
+  std::vector<std::int32_t> pass_inputs_on_host_;
   std::vector<float> logits_on_host_;
 };
 

@@ -121,7 +121,7 @@ class RowWriter {
     const auto& continuation = requests_[static_cast<std::size_t>(input.request)].continuation;
     auto place = static_cast<std::int32_t>(input.tokens.size() - continuation.size());
     for (const std::int32_t target : continuation) {
-      row_.behind.push_back(place < prefix ? start + place : own + place - prefix);
+      row_.predicted_from.push_back(place < prefix ? start + place : own + place - prefix);
       row_.targets.push_back(target);
       ++place;
     }

@@ -29,8 +29,8 @@ struct ScoreRow {
   /// 4 numbers a token, or none where nothing is shared: the two stretches of the row that a token of a rest sees,
   /// [first, end) of what is shared and of its own document; zeros for all other tokens.
   std::vector<std::int32_t> spans;
-  std::int64_t used = 0;             ///< tokens of requests
-  std::vector<std::int32_t> behind;  ///< of each token that is scored: the place of the one before it
+  std::int64_t used = 0;                     ///< tokens of requests
+  std::vector<std::int32_t> predicted_from;  ///< of each token that is scored: the place of the one before it
   std::vector<std::int32_t> targets;
   std::vector<std::int64_t> requests;  ///< whose continuations the targets are, one after the other
 };

@@ -28,7 +28,7 @@ class Scorer {
  public:
   virtual ~Scorer() = default;
 
-  /// The most tokens that the model sees at once.
+  /// The most tokens that the model sees at once (its context length).
   virtual std::int64_t window() const = 0;
   /// Ids are in [0, vocab_size()).
   virtual std::int64_t vocab_size() const = 0;

@@ -32,14 +32,14 @@ class DryWeights final : public WeightProvider {
 /// Gradients without memory, for a dry pass.
 class DryGradients final : public GradientSink {
  public:
-  /// `of_gemms`: dtype of the targets that one GEMM writes whole, which bears on the scratch of a GEMM.
-  DryGradients(const ParameterList& list, DType of_gemms) : list_(list), of_gemms_(of_gemms) {}
+  /// `gemm_dtype`: dtype of the targets that one GEMM writes whole, which bears on the scratch of a GEMM.
+  DryGradients(const ParameterList& list, DType gemm_dtype) : list_(list), gemm_dtype_(gemm_dtype) {}
   std::span<const GradientTarget> open(int unit) override {
     auto& targets = units_.emplace_back();
     const auto [first, last] = list_.range(unit);
     for (std::size_t i = first; i < last; ++i) {
       const ParameterSpec& p = list_.parameters[i];
-      targets.push_back({{nullptr, p.one_gemm_gradient ? of_gemms_ : DType::f32, p.shape, nullptr}, false});
+      targets.push_back({{nullptr, p.one_gemm_gradient ? gemm_dtype_ : DType::f32, p.shape, nullptr}, false});
     }
     return targets;
   }
@@ -47,7 +47,7 @@ class DryGradients final : public GradientSink {
 
  private:
   const ParameterList& list_;
-  DType of_gemms_;
+  DType gemm_dtype_;
   std::vector<std::vector<GradientTarget>> units_;
 };
 

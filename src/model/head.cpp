@@ -98,7 +98,7 @@ void Head::score(const HeadWeights& weights, const BlockResult& h, const ScoredT
   float* to = scored.stats;
   for (std::int64_t begin = 0; begin < scored.n; begin += chunk) {
     const std::int64_t rows = std::min(chunk, scored.n - begin);
-    embedding_forward(op, at(scored.behind, begin), norm.all, 0, x.rows(0, rows));  // picks rows, as of a table
+    embedding_forward(op, at(scored.predicted_from, begin), norm.all, 0, x.rows(0, rows));  // picks rows, as of a table
     if (scored.logits != nullptr) {
       const Tensor to_caller{scored.logits + begin * vocab, DType::f32, {rows, vocab}, nullptr};
       linear_forward(op, output_recipe, x.rows(0, rows), weights.output, to_caller);

@@ -11,7 +11,8 @@ namespace octet {
 
 /// Tokens whose likelihood is asked for, each behind a token of a micro-batch: on the device.
 struct ScoredTokens {
-  const std::int32_t* behind = nullptr;   ///< [n] number among all tokens of the micro-batch, in any order, also twice
+  /// [n]: the token whose logits are read, by its number among all of the micro-batch, in any order, also twice.
+  const std::int32_t* predicted_from = nullptr;
   const std::int32_t* targets = nullptr;  ///< [n] ids
   std::int64_t n = 0;
   /// [n · 3 · parts]: for one chunk of Head::scored_rows(n) tokens after the other (the last one has the rest), what

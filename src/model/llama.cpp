@@ -17,7 +17,7 @@ void Llama::forward_backward(const MicroBatch& batch, WeightProvider& weights, G
 }
 
 void Llama::evaluate(const MicroBatch& batch, WeightProvider& weights) {
-  begin(0, SlotFor::forward);
+  begin(0, PassMode::forward_only);
   weights.begin_pass(forward_units());
   forward(0, batch, weights, nullptr);
 }
@@ -37,7 +37,7 @@ void Llama::extend(const MicroBatch& batch, WeightProvider& weights) {
   BatchShape shape = shape_;
   shape.batch = 1;
   shape.seq = c.tokens;
-  begin(0, SlotFor::forward, 0, shape, c);
+  begin(0, PassMode::forward_only, 0, shape, c);
   weights.begin_pass(forward_units());
   forward(0, batch, weights, nullptr);
 }
@@ -68,19 +68,20 @@ Slot& Llama::slot_in(Progress expected, int slot_index) {
   return slot;
 }
 
-Tensor Llama::begin(int slot_index, SlotFor use, int stage_index) {
-  return begin(slot_index, use, stage_index, shape_, {});
+Tensor Llama::begin(int slot_index, PassMode mode, int stage_index) {
+  return begin(slot_index, mode, stage_index, shape_, {});
 }
 
-Tensor Llama::begin(int slot_index, SlotFor use, int stage_index, const BatchShape& shape, const CachedTokens& cached) {
+Tensor Llama::begin(int slot_index, PassMode mode, int stage_index, const BatchShape& shape,
+                    const CachedTokens& cached) {
   Slot& slot = slots_.at(static_cast<std::size_t>(slot_index));
   if (slot.progress == Progress::forwarded || slot.progress == Progress::weights_left) {
     throw internal_error("model", "slot {} holds a micro-batch whose backward is not done", slot_index);
   }
   const Stage& stage = this->stage(stage_index);
   std::int64_t& left_to_forward = gemm_multiprocessors_[static_cast<std::size_t>(stage_index)];
-  slot.gemm_multiprocessors = use == SlotFor::training ? std::exchange(left_to_forward, 0) : 0;
-  return slot.begin(use, stage, shape, cached);
+  slot.gemm_multiprocessors = mode == PassMode::training ? std::exchange(left_to_forward, 0) : 0;
+  return slot.begin(mode, stage, shape, cached);
 }
 
 void Llama::forward(int slot_index, const MicroBatch& batch, WeightProvider& weights, GradientSink* gradients) {

@@ -63,7 +63,7 @@ class Llama {
   }
   /// Takes the slot for a micro-batch and a stage. Returns the place of the residual stream that a stage without the
   /// embedding gets.
-  Tensor begin(int slot_index, SlotFor use = SlotFor::training, int stage_index = 0);
+  Tensor begin(int slot_index, PassMode mode = PassMode::training, int stage_index = 0);
   /// Runs the blocks. With the head it adds the losses and, where the slot trains, does the head's backward at once,
   /// which makes the loss whole chunk by chunk. `gradients` may be null where it does not train.
   void forward(int slot_index, const MicroBatch& batch, WeightProvider& weights, GradientSink* gradients);
@@ -116,7 +116,7 @@ class Llama {
   Slot& slot_in(Progress expected, int slot_index);
   /// Names the unit to all that trace, until the scope ends.
   [[nodiscard]] UnitScope work_for(int unit);
-  Tensor begin(int slot_index, SlotFor use, int stage_index, const BatchShape& shape, const CachedTokens& cached);
+  Tensor begin(int slot_index, PassMode mode, int stage_index, const BatchShape& shape, const CachedTokens& cached);
   BlockPass pass(const Slot& slot, std::int64_t layer);
   Head head(const BatchShape& shape) { return {op_, part_, shape, checks_}; }
   void forward_blocks(Slot& slot, WeightProvider& weights);

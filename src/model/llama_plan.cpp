@@ -21,10 +21,10 @@ struct Llama::Dry {
       : settings(s),
         device(make_dry_device(like.device().type(), like.device().workspaces(), log)),
         stream(device->make_stream()),
-        llama(s, *stream, exchange, gemms, dry_run(kernels), one_slot(), Arena::measure("scratch"),
+        llama(s, *stream, exchange, gemms, dry_twin_of(kernels), one_slot(), Arena::measure("scratch"),
               Arena::measure("recomputed activations")),
         weights(llama.parameters_),
-        gradients(llama.parameters_, s.gemm_gradients) {}
+        gradients(llama.parameters_, s.gemm_gradient_dtype) {}
 
   static std::vector<Arena> one_slot() {  // the others are like it
     std::vector<Arena> slot;
@@ -35,7 +35,7 @@ struct Llama::Dry {
 
   void train() {
     for (int stage = 0; stage < stages(); ++stage) {
-      llama.begin(0, SlotFor::training, stage);
+      llama.begin(0, PassMode::training, stage);
       llama.forward(0, {}, weights, &gradients);
       if (settings.slots > 1) llama.recomputed_of_ = nobody;  // other slots have come between
       if (!settings.split_backward) {
@@ -48,7 +48,7 @@ struct Llama::Dry {
   }
   void evaluate() {
     for (int stage = 0; stage < stages(); ++stage) {
-      llama.begin(0, SlotFor::forward, stage);
+      llama.begin(0, PassMode::forward_only, stage);
       llama.forward(0, {}, weights, nullptr);
     }
   }

@@ -22,13 +22,13 @@ struct LlamaSettings {
   bool tp_keep_gathered = false;  ///< gathered inputs of linears stay until backward, else they are gathered again
   bool async_tp = false;          ///< the exchange is pipelined
   RecomputeConfig recompute{};
-  bool documents = false;             ///< rows may hold several
-  bool forward_only = false;          ///< no pass trains: memory is planned for score() and evaluate() alone
-  std::int64_t cache_rows = 0;        ///< tokens that extend() gives a text, for which alone memory is planned then
-  std::vector<UnitRange> stages{};    ///< stages of this rank, each with a block at least; none: all units as one
-  int slots = 1;                      ///< micro-batches at most between their forward and the end of their backward
-  bool split_backward = false;        ///< memory is planned for backward in two parts
-  DType gemm_gradients = DType::f32;  ///< for the plan, dtype of targets that one GEMM writes whole: f32 or bf16
+  bool documents = false;           ///< rows may hold several
+  bool forward_only = false;        ///< no pass trains: memory is planned for score() and evaluate() alone
+  std::int64_t cache_rows = 0;      ///< tokens that extend() gives a text, for which alone memory is planned then
+  std::vector<UnitRange> stages{};  ///< stages of this rank, each with a block at least; none: all units as one
+  int slots = 1;                    ///< micro-batches at most between their forward and the end of their backward
+  bool split_backward = false;      ///< memory is planned for backward in two parts
+  DType gemm_gradient_dtype = DType::f32;  ///< for the plan, dtype of targets that one GEMM writes whole: f32 or bf16
 
   /// The multiple of which the tokens of a pass must be for fp8 GEMMs on this device; 1 where there are none.
   std::int64_t gemm_multiple(DeviceType device) const;

@@ -38,7 +38,7 @@ struct BlockWeightSpec {
 /// All of them, by their positions. Others list them by hand in three places only: the formula of
 /// ModelConfig::parameters(), to which tests hold this list, the groups of exchange_table.cpp, and names for others.
 std::array<BlockWeightSpec, weights_of_block> block_weights(const ModelConfig& model);
-/// That of a linear.
+/// The spec of a linear's weight.
 BlockWeightSpec block_weight(const ModelConfig& model, BlockLinear linear);
 
 /// Recipes of a block's seven linears under a precision; `model` is the whole model.

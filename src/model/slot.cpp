@@ -4,10 +4,10 @@
 
 namespace octet {
 
-Tensor Slot::begin(SlotFor use, const Stage& next_stage, const BatchShape& next_shape,
+Tensor Slot::begin(PassMode mode, const Stage& next_stage, const BatchShape& next_shape,
                    const CachedTokens& next_cached) {
   progress = Progress::begun;
-  trains = use == SlotFor::training;
+  trains = mode == PassMode::training;
   stage = &next_stage;
   shape = next_shape;
   cached = next_cached;

@@ -8,8 +8,8 @@
 
 namespace octet {
 
-/// What a slot's activations are kept for.
-enum class SlotFor { training, forward };
+/// What a slot's activations are kept for: a backward pass, or nothing.
+enum class PassMode { training, forward_only };
 
 /// What a model's slots have in common.
 struct SlotContext {
@@ -47,7 +47,7 @@ struct Slot {
 
   /// Gives back what the pass before held, and takes memory for this one and for its first block, whose input's place
   /// is returned.
-  Tensor begin(SlotFor use, const Stage& next_stage, const BatchShape& next_shape, const CachedTokens& next_cached);
+  Tensor begin(PassMode mode, const Stage& next_stage, const BatchShape& next_shape, const CachedTokens& next_cached);
   /// Takes memory for the next block. Without training one set of activations serves every block.
   BlockActivations& add_block();
 

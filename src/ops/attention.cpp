@@ -33,32 +33,32 @@ void* allocate_for(Arena& scratch, Args& args, RowDocuments documents, const Byt
 
 }  // namespace
 
-void attention_forward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Qkv& inputs,
+void attention_forward(OpContext& op, const AttentionShape& shape, RowDocuments documents, const Qkv& inputs,
                        const Attended& out) {
   const std::int64_t tokens = shape.batch * shape.seq;
   expect_shapes({"attention"}, shape, tokens, tokens, inputs, out.o);
   {
-    const ArenaScope scope(context.scratch);
+    const ArenaScope scope(op.scratch);
     AttentionForward args{.shape = shape,
                           .q = inputs.q.data,
                           .k = inputs.k.data,
                           .v = inputs.v.data,
                           .o = out.o.data,
                           .log_sum_exp = out.log_sum_exp};
-    const auto bytes = [&](const AttentionForward& a) { return context.kernels.attention_forward_workspace(a); };
-    args.workspace = allocate_for(context.scratch, args, documents, bytes);
-    context.kernels.attention_forward(context.stream, args);
+    const auto bytes = [&](const AttentionForward& a) { return op.kernels.attention_forward_workspace(a); };
+    args.workspace = allocate_for(op.scratch, args, documents, bytes);
+    op.kernels.attention_forward(op.stream, args);
   }
   if (!documents.may_share) return;
-  span_attention(context, span_shape(shape, tokens, tokens), inputs, out.o, documents.shared.spans, shape.seq);
+  span_attention(op, span_shape(shape, tokens, tokens), inputs, out.o, documents.shared.spans, shape.seq);
 }
 
-void attention_backward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Qkv& inputs,
+void attention_backward(OpContext& op, const AttentionShape& shape, RowDocuments documents, const Qkv& inputs,
                         const Attended& made, const Tensor& d_o, const Qkv& gradients) {
   const std::int64_t tokens = shape.batch * shape.seq;
   expect_shapes({"attention backward"}, shape, tokens, tokens, inputs, made.o);
   expect_shapes({"gradients of attention"}, shape, tokens, tokens, gradients, d_o);
-  const ArenaScope scope(context.scratch);
+  const ArenaScope scope(op.scratch);
   AttentionBackward args{.shape = shape,
                          .q = inputs.q.data,
                          .k = inputs.k.data,
@@ -69,9 +69,9 @@ void attention_backward(OpContext& context, const AttentionShape& shape, RowDocu
                          .dq = gradients.q.data,
                          .dk = gradients.k.data,
                          .dv = gradients.v.data};
-  const auto bytes = [&](const AttentionBackward& a) { return context.kernels.attention_backward_workspace(a); };
-  args.workspace = allocate_for(context.scratch, args, documents, bytes);
-  context.kernels.attention_backward(context.stream, args);
+  const auto bytes = [&](const AttentionBackward& a) { return op.kernels.attention_backward_workspace(a); };
+  args.workspace = allocate_for(op.scratch, args, documents, bytes);
+  op.kernels.attention_backward(op.stream, args);
 }
 
 SpanAttentionShape span_shape(const AttentionShape& shape, std::int64_t queries, std::int64_t keys) {
@@ -84,10 +84,10 @@ SpanAttentionShape span_shape(const AttentionShape& shape, std::int64_t queries,
           .dtype = shape.dtype};
 }
 
-void span_attention(OpContext& context, const SpanAttentionShape& shape, const Qkv& inputs, const Tensor& o,
+void span_attention(OpContext& op, const SpanAttentionShape& shape, const Qkv& inputs, const Tensor& o,
                     const std::int32_t* spans, std::int64_t longest) {
   expect_shapes({"attention to spans"}, shape, shape.queries, shape.keys, inputs, o);
-  const ArenaScope scope(context.scratch);
+  const ArenaScope scope(op.scratch);
   SpanAttention args{.shape = shape,
                      .q = inputs.q.data,
                      .k = inputs.k.data,
@@ -95,8 +95,8 @@ void span_attention(OpContext& context, const SpanAttentionShape& shape, const Q
                      .o = o.data,
                      .spans = spans,
                      .longest = longest};
-  args.workspace = context.scratch.allocate(context.kernels.span_attention_workspace(args));
-  if (spans != nullptr) context.kernels.span_attention(context.stream, args);
+  args.workspace = op.scratch.allocate(op.kernels.span_attention_workspace(args));
+  if (spans != nullptr) op.kernels.span_attention(op.stream, args);
 }
 
 }  // namespace octet

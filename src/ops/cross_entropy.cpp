@@ -17,52 +17,52 @@ void expect_logits(const Tensor& logits, const Tensor& d_logits) {
 
 }  // namespace
 
-void cross_entropy(OpContext& context, const Tensor& logits, const std::int32_t* targets, float* losses,
+void cross_entropy(OpContext& op, const Tensor& logits, const std::int32_t* targets, float* losses,
                    const Tensor& d_logits, float scale) {
   expect_logits(logits, d_logits);
-  const Part& part = context.exchange.part();
+  const Part& part = op.exchange.part();
   const std::int64_t rows = logits.shape[0], vocab = logits.shape[1];
   if (part.count == 1) {
-    return context.kernels.cross_entropy(context.stream, {.logits = logits.as<float>(),
-                                                          .targets = targets,
-                                                          .losses = losses,
-                                                          .d_logits = d_logits.data,
-                                                          .d_dtype = d_logits.dtype,
-                                                          .rows = rows,
-                                                          .vocab = vocab,
-                                                          .scale = scale});
+    return op.kernels.cross_entropy(op.stream, {.logits = logits.as<float>(),
+                                                .targets = targets,
+                                                .losses = losses,
+                                                .d_logits = d_logits.data,
+                                                .d_dtype = d_logits.dtype,
+                                                .rows = rows,
+                                                .vocab = vocab,
+                                                .scale = scale});
   }
-  const ArenaScope scope(context.scratch);
-  auto* stats = context.scratch.allocate<float>(part.count * numbers_of_stats * rows);
-  cross_entropy_stats(context, logits, targets, stats);
-  context.kernels.cross_entropy_finish(context.stream, {.logits = logits.as<float>(),
-                                                        .targets = targets,
-                                                        .vocab_begin = part.index * vocab,
-                                                        .rows = rows,
-                                                        .vocab = vocab,
-                                                        .stats = stats,
-                                                        .parts = part.count,
-                                                        .losses = losses,
-                                                        .d_logits = d_logits.data,
-                                                        .d_dtype = d_logits.dtype,
-                                                        .scale = scale});
+  const ArenaScope scope(op.scratch);
+  auto* stats = op.scratch.allocate<float>(part.count * numbers_of_stats * rows);
+  cross_entropy_stats(op, logits, targets, stats);
+  op.kernels.cross_entropy_finish(op.stream, {.logits = logits.as<float>(),
+                                              .targets = targets,
+                                              .vocab_begin = part.index * vocab,
+                                              .rows = rows,
+                                              .vocab = vocab,
+                                              .stats = stats,
+                                              .parts = part.count,
+                                              .losses = losses,
+                                              .d_logits = d_logits.data,
+                                              .d_dtype = d_logits.dtype,
+                                              .scale = scale});
 }
 
-void cross_entropy_stats(OpContext& context, const Tensor& logits, const std::int32_t* targets, float* stats) {
+void cross_entropy_stats(OpContext& op, const Tensor& logits, const std::int32_t* targets, float* stats) {
   expect_logits(logits, {});
-  const Part& part = context.exchange.part();
-  const ArenaScope scope(context.scratch);
+  const Part& part = op.exchange.part();
+  const ArenaScope scope(op.scratch);
   const std::int64_t rows = logits.shape[0], vocab = logits.shape[1];
-  float* mine = part.count == 1 ? stats : context.scratch.allocate<float>(numbers_of_stats * rows);
-  context.kernels.cross_entropy_stats(context.stream, {.logits = logits.as<float>(),
-                                                       .targets = targets,
-                                                       .vocab_begin = part.index * vocab,
-                                                       .rows = rows,
-                                                       .vocab = vocab,
-                                                       .stats = mine});
+  float* mine = part.count == 1 ? stats : op.scratch.allocate<float>(numbers_of_stats * rows);
+  op.kernels.cross_entropy_stats(op.stream, {.logits = logits.as<float>(),
+                                             .targets = targets,
+                                             .vocab_begin = part.index * vocab,
+                                             .rows = rows,
+                                             .vocab = vocab,
+                                             .stats = mine});
   if (part.count == 1) return;
-  gather_rows(context, Exchange::Gather{{mine, DType::f32, {numbers_of_stats, rows}, nullptr},
-                                        {stats, DType::f32, {part.count * numbers_of_stats, rows}, nullptr}});
+  gather_rows(op, Exchange::Gather{{mine, DType::f32, {numbers_of_stats, rows}, nullptr},
+                                   {stats, DType::f32, {part.count * numbers_of_stats, rows}, nullptr}});
 }
 
 }  // namespace octet

@@ -4,7 +4,7 @@
 
 namespace octet {
 
-void add_rmsnorm(OpContext& context, const Tensor& residual, const Tensor& branch, const Tensor& weight, float eps,
+void add_rmsnorm(OpContext& op, const Tensor& residual, const Tensor& branch, const Tensor& weight, float eps,
                  const Tensor& sum, const Produced& y, float* inverse_rms) {
   const Expect expect{"rmsnorm"};
   expect.matrix("residual", residual);
@@ -12,21 +12,21 @@ void add_rmsnorm(OpContext& context, const Tensor& residual, const Tensor& branc
   expect.is("weight", weight, residual.dtype, {residual.shape[1]});
   expect.same("sum", sum, residual);
   expect.same("y", y.x, residual);
-  context.kernels.add_rmsnorm_forward(context.stream, {.residual = residual.data,
-                                                       .branch = branch.data,
-                                                       .weight = weight.data,
-                                                       .sum = sum.data,
-                                                       .y = y.x.data,
-                                                       .inverse_rms = inverse_rms,
-                                                       .dtype = residual.dtype,
-                                                       .rows = residual.shape[0],
-                                                       .dim = residual.shape[1],
-                                                       .eps = eps,
-                                                       .stats = y.stats,
-                                                       .float8 = y.float8});
+  op.kernels.add_rmsnorm_forward(op.stream, {.residual = residual.data,
+                                             .branch = branch.data,
+                                             .weight = weight.data,
+                                             .sum = sum.data,
+                                             .y = y.x.data,
+                                             .inverse_rms = inverse_rms,
+                                             .dtype = residual.dtype,
+                                             .rows = residual.shape[0],
+                                             .dim = residual.shape[1],
+                                             .eps = eps,
+                                             .stats = y.stats,
+                                             .float8 = y.float8});
 }
 
-void rmsnorm_backward(OpContext& context, const Tensor& dy, const Normed& normed, ResidualGradient residual,
+void rmsnorm_backward(OpContext& op, const Tensor& dy, const Normed& normed, ResidualGradient residual,
                       const Produced& dh, const GradientTarget& d_weight) {
   const Tensor& x = normed.x;
   const Expect expect{"rmsnorm backward"};
@@ -35,7 +35,7 @@ void rmsnorm_backward(OpContext& context, const Tensor& dy, const Normed& normed
   expect.same("dy", dy, x);
   expect.same("dh", dh.x, x);
   expect.is("d_weight", d_weight.tensor, DType::f32, {x.shape[1]});
-  const ArenaScope scope(context.scratch);
+  const ArenaScope scope(op.scratch);
   RmsNormBackward args{.dy = dy.data,
                        .x = x.data,
                        .weight = normed.weight.data,
@@ -49,8 +49,8 @@ void rmsnorm_backward(OpContext& context, const Tensor& dy, const Normed& normed
                        .dim = x.shape[1],
                        .stats = dh.stats,
                        .float8 = dh.float8};
-  args.workspace = context.scratch.allocate(context.kernels.rmsnorm_backward_workspace(args));
-  context.kernels.rmsnorm_backward(context.stream, args);
+  args.workspace = op.scratch.allocate(op.kernels.rmsnorm_backward_workspace(args));
+  op.kernels.rmsnorm_backward(op.stream, args);
 }
 
 }  // namespace octet

@@ -26,58 +26,57 @@ CastToFloat8 cast_of(const CastSource& source, DType format, const QuantScale& s
 
 }  // namespace
 
-Tensor quantize(OpContext& context, const CastSource& x, DType format, const QuantScale& scale, bool power_of_two,
+Tensor quantize(OpContext& op, const CastSource& x, DType format, const QuantScale& scale, bool power_of_two,
                 void* storage, void* transposed, const StatsOut& stats) {
-  if (scale.known) return cast(context, x, format, scale, storage, transposed, stats);
-  if (stats.wanted()) measure(context, x.x, stats);
-  context.exchange.reduce_max(scale.amax, 1);
-  return cast_by_amax(context, x, format, scale, power_of_two, storage, transposed);
+  if (scale.known) return cast(op, x, format, scale, storage, transposed, stats);
+  if (stats.wanted()) measure(op, x.x, stats);
+  op.exchange.reduce_max(scale.amax, 1);
+  return cast_by_amax(op, x, format, scale, power_of_two, storage, transposed);
 }
 
-QuantScale known_by_amax(OpContext& context, QuantScale scale, DType format, bool power_of_two) {
-  context.exchange.reduce_max(scale.amax, 1);
-  context.kernels.compute_scales(context.stream, {.amax = scale.amax,
-                                                  .scale = scale.scale,
-                                                  .inverse_scale = scale.inverse,
-                                                  .n = 1,
-                                                  .format = format,
-                                                  .power_of_two = power_of_two});
+QuantScale known_by_amax(OpContext& op, QuantScale scale, DType format, bool power_of_two) {
+  op.exchange.reduce_max(scale.amax, 1);
+  op.kernels.compute_scales(op.stream, {.amax = scale.amax,
+                                        .scale = scale.scale,
+                                        .inverse_scale = scale.inverse,
+                                        .n = 1,
+                                        .format = format,
+                                        .power_of_two = power_of_two});
   scale.known = true;
   return scale;
 }
 
-Tensor cast_by_amax(OpContext& context, const CastSource& x, DType format, const QuantScale& scale, bool power_of_two,
+Tensor cast_by_amax(OpContext& op, const CastSource& x, DType format, const QuantScale& scale, bool power_of_two,
                     void* storage, void* transposed) {
   CastToFloat8 args = cast_of(x, format, scale, storage, transposed);
   args.amax = scale.amax;
   args.power_of_two = power_of_two;
   args.scale_out = scale.scale;
   args.inverse_scale_out = scale.inverse;
-  context.kernels.cast_to_float8(context.stream, args);
+  op.kernels.cast_to_float8(op.stream, args);
   return {storage, format, x.x.shape, scale.inverse};
 }
 
-Tensor cast(OpContext& context, const CastSource& x, DType format, const QuantScale& scale, void* storage,
-            void* transposed, const StatsOut& stats) {
+Tensor cast(OpContext& op, const CastSource& x, DType format, const QuantScale& scale, void* storage, void* transposed,
+            const StatsOut& stats) {
   CastToFloat8 args = cast_of(x, format, scale, storage, transposed);
   args.stats = stats;
-  context.kernels.cast_to_float8(context.stream, args);
+  op.kernels.cast_to_float8(op.stream, args);
   return {storage, format, x.x.shape, scale.inverse};
 }
 
-Tensor transpose(OpContext& context, const Tensor& x) {
-  return transpose(context, x, context.scratch.allocate(x.bytes()));
+Tensor transpose(OpContext& op, const Tensor& x) {
+  return transpose(op, x, op.scratch.allocate(x.bytes()));
 }
 
-Tensor transpose(OpContext& context, const Tensor& x, void* storage) {
+Tensor transpose(OpContext& op, const Tensor& x, void* storage) {
   const Tensor y{storage, x.dtype, {x.shape[1], x.shape[0]}, x.inverse_scale};
-  context.kernels.transpose_float8(context.stream,
-                                   {.x = x.data, .y = y.data, .rows = x.shape[0], .columns = x.shape[1]});
+  op.kernels.transpose_float8(op.stream, {.x = x.data, .y = y.data, .rows = x.shape[0], .columns = x.shape[1]});
   return y;
 }
 
-void measure(OpContext& context, const Tensor& x, const StatsOut& out) {
-  context.kernels.stats(context.stream, {.x = x.data, .dtype = x.dtype, .n = x.elements(), .out = out});
+void measure(OpContext& op, const Tensor& x, const StatsOut& out) {
+  op.kernels.stats(op.stream, {.x = x.data, .dtype = x.dtype, .n = x.elements(), .out = out});
 }
 
 }  // namespace octet

@@ -33,27 +33,27 @@ struct CastSource {
 /// bytes) the same pass also writes the transposed tensor there. `power_of_two`: how the scale is rounded. `stats`:
 /// what no producer has taken of x, the abs-max among it, is taken here; by the pass that casts where the scale is
 /// known.
-Tensor quantize(OpContext& context, const CastSource& x, DType format, const QuantScale& scale, bool power_of_two,
+Tensor quantize(OpContext& op, const CastSource& x, DType format, const QuantScale& scale, bool power_of_two,
                 void* storage, void* transposed = nullptr, const StatsOut& stats = {});
 
 /// Makes the scale of a cast to `format` known before the tensor is written: of its local abs-max, which is in `scale`
 /// as for quantize, and which gives the same scale there.
-QuantScale known_by_amax(OpContext& context, QuantScale scale, DType format, bool power_of_two);
+QuantScale known_by_amax(OpContext& op, QuantScale scale, DType format, bool power_of_two);
 
 /// Casts x with the scale of the abs-max that is in `scale`, whatever that was taken of; nothing is exchanged.
-Tensor cast_by_amax(OpContext& context, const CastSource& x, DType format, const QuantScale& scale, bool power_of_two,
+Tensor cast_by_amax(OpContext& op, const CastSource& x, DType format, const QuantScale& scale, bool power_of_two,
                     void* storage, void* transposed = nullptr);
 
 /// Casts x with the scale that is in `scale` already: no abs-max is asked for and none exchanged.
-Tensor cast(OpContext& context, const CastSource& x, DType format, const QuantScale& scale, void* storage,
+Tensor cast(OpContext& op, const CastSource& x, DType format, const QuantScale& scale, void* storage,
             void* transposed = nullptr, const StatsOut& stats = {});
 
 /// The transposed copy [columns, rows] of an fp8 matrix [rows, columns], with the same inverse scale: in scratch, or in
 /// `storage` (as many bytes).
-Tensor transpose(OpContext& context, const Tensor& x);
-Tensor transpose(OpContext& context, const Tensor& x, void* storage);
+Tensor transpose(OpContext& op, const Tensor& x);
+Tensor transpose(OpContext& op, const Tensor& x, void* storage);
 
 /// Abs-max and non-finite count of x in a pass of their own.
-void measure(OpContext& context, const Tensor& x, const StatsOut& out);
+void measure(OpContext& op, const Tensor& x, const StatsOut& out);
 
 }  // namespace octet

@@ -4,22 +4,22 @@
 
 namespace octet {
 
-void add_sum(OpContext& context, const float* x, std::int64_t n, float* total) {
-  const ArenaScope scope(context.scratch);
-  auto* sum = context.scratch.allocate<float>(1);
-  context.kernels.sum(context.stream, {.x = x, .n = n, .out = sum});
-  context.kernels.accumulate(context.stream, {.x = sum, .y = total, .n = 1});
+void add_sum(OpContext& op, const float* x, std::int64_t n, float* total) {
+  const ArenaScope scope(op.scratch);
+  auto* sum = op.scratch.allocate<float>(1);
+  op.kernels.sum(op.stream, {.x = x, .n = n, .out = sum});
+  op.kernels.accumulate(op.stream, {.x = sum, .y = total, .n = 1});
 }
 
-void leave_gradient(OpContext& context, const Tensor& gradient, const GradientTarget& target) {
+void leave_gradient(OpContext& op, const Tensor& gradient, const GradientTarget& target) {
   const Expect expect{"gradient"};
   expect.is("what is left", gradient, DType::f32, target.tensor.shape);
   expect.is("its target", target.tensor, DType::f32, gradient.shape);
   if (!target.accumulate) {
-    return context.stream.device().copy(target.tensor.data, gradient.data, gradient.bytes(), context.stream);
+    return op.stream.device().copy(target.tensor.data, gradient.data, gradient.bytes(), op.stream);
   }
-  context.kernels.accumulate(context.stream,
-                             {.x = gradient.as<float>(), .y = target.tensor.as<float>(), .n = gradient.elements()});
+  op.kernels.accumulate(op.stream,
+                        {.x = gradient.as<float>(), .y = target.tensor.as<float>(), .n = gradient.elements()});
 }
 
 }  // namespace octet

@@ -24,7 +24,7 @@ RopeTable::RopeTable(Device& device, Stream& stream, std::int64_t seq, const std
   stream.synchronize();
 }
 
-void rope(OpContext& context, const RopeTable& table, const Produced& q, const Produced& k, std::int64_t batch,
+void rope(OpContext& op, const RopeTable& table, const Produced& q, const Produced& k, std::int64_t batch,
           RowDocuments documents, Rotation turn) {
   const Tensor& any = q.x.data == nullptr ? k.x : q.x;
   if (any.data == nullptr) return;
@@ -37,17 +37,17 @@ void rope(OpContext& context, const RopeTable& table, const Produced& q, const P
     expect.is(what, of.x, any.dtype, {batch * seq, count * head_dim});
     return {.x = of.x.data, .count = count, .stats = of.stats, .float8 = of.float8};
   };
-  context.kernels.rope(context.stream, {.q = heads("q", q),
-                                        .k = heads("k", k),
-                                        .dtype = any.dtype,
-                                        .batch = batch,
-                                        .seq = seq,
-                                        .head_dim = head_dim,
-                                        .cos = table.cos.view().as<float>(),
-                                        .sin = table.sin.view().as<float>(),
-                                        .inverse = turn == Rotation::back,
-                                        .document_begin = documents.shared.origin != nullptr ? documents.shared.origin
-                                                                                             : documents.packed.begin});
+  op.kernels.rope(op.stream, {.q = heads("q", q),
+                              .k = heads("k", k),
+                              .dtype = any.dtype,
+                              .batch = batch,
+                              .seq = seq,
+                              .head_dim = head_dim,
+                              .cos = table.cos.view().as<float>(),
+                              .sin = table.sin.view().as<float>(),
+                              .inverse = turn == Rotation::back,
+                              .document_begin = documents.shared.origin != nullptr ? documents.shared.origin
+                                                                                   : documents.packed.begin});
 }
 
 }  // namespace octet

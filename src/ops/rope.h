@@ -22,7 +22,7 @@ enum class Rotation { forth, back };
 
 /// Turns q.x [batch · seq, heads · head_dim] and k.x [batch · seq, kv_heads · head_dim], in one dtype, by positions
 /// that begin with each document: in place, or into the float8 form alone. What has no data is left alone.
-void rope(OpContext& context, const RopeTable& table, const Produced& q, const Produced& k, std::int64_t batch,
+void rope(OpContext& op, const RopeTable& table, const Produced& q, const Produced& k, std::int64_t batch,
           RowDocuments documents, Rotation turn);
 
 }  // namespace octet

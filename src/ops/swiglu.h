@@ -7,10 +7,10 @@
 namespace octet {
 
 /// y = silu(gate) · up. All [n, columns] in one dtype.
-void swiglu_forward(OpContext& context, const Tensor& gate, const Tensor& up, const Produced& y);
+void swiglu_forward(OpContext& op, const Tensor& gate, const Tensor& up, const Produced& y);
 
 /// The gradients of gate and up, which may lie where these do, from dy. All [n, columns] in one dtype.
-void swiglu_backward(OpContext& context, const Tensor& gate, const Tensor& up, const Tensor& dy, const Produced& d_gate,
+void swiglu_backward(OpContext& op, const Tensor& gate, const Tensor& up, const Tensor& dy, const Produced& d_gate,
                      const Produced& d_up);
 
 }  // namespace octet

@@ -40,7 +40,7 @@ inline constexpr const char* released_text = "\"released\": true ";
 
 /// "process 4711 on node-17, Slurm job 12 (restart 0, launch 2), since 2026-11-22T09:54:53Z".
 std::string describe(const OwnerRecord& record);
-/// That with boot and pid namespace, for the message of a refusal.
+/// The description with boot and pid namespace, for the message of a refusal.
 std::string describe_fully(const OwnerRecord& record);
 
 /// This process, with a name of its own and generation 0.

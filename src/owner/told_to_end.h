@@ -23,8 +23,8 @@ std::optional<ToldToEnd> told_to_end(const std::string& run_dir, const std::stri
 /// Removes the note.
 void forget_told_to_end(const std::string& run_dir, const std::string& job);
 
-/// That with what was lost: "...; its ranks were killed before they could save anything", or "save again" where there
-/// is a checkpoint.
+/// What `told` says, with what was lost: "...; its ranks were killed before they could save anything", or "save again"
+/// where there is a checkpoint.
 std::string killed_unsaved(const std::string& told, const std::string& checkpoint);
 
 }  // namespace octet

@@ -10,14 +10,14 @@ namespace {
 
 void check_wire(const ShardedBuffer& shards, const GradientLayout& layout, int ranks, int replicas,
                 const FsdpOptions& options) {
-  const bool narrow = options.gemm_gradients != DType::f32, alone = !exchanges(ranks, options);
+  const bool narrow = options.gemm_gradient_dtype != DType::f32, alone = !exchanges(ranks, options);
   const bool known = options.gradient_wire == DType::f32 || options.gradient_wire == DType::bf16;
-  if (!known || (narrow && options.gemm_gradients != options.gradient_wire) ||
-      (alone && options.gradient_wire != options.gemm_gradients) || (alone && narrow && replicas > 1)) {
+  if (!known || (narrow && options.gemm_gradient_dtype != options.gradient_wire) ||
+      (alone && options.gradient_wire != options.gemm_gradient_dtype) || (alone && narrow && replicas > 1)) {
     throw internal_error("parallel",
                          "gradients that GEMMs leave in {} and that travel in {}, between {} shard(s) and {} "
                          "replica(s): expected f32, or a wire of bf16 between several shards, or both bf16",
-                         name_of(options.gemm_gradients), name_of(options.gradient_wire), ranks, replicas);
+                         name_of(options.gemm_gradient_dtype), name_of(options.gradient_wire), ranks, replicas);
   }
   for (std::size_t i = 0; i < shards.layout().size(); ++i) {
     if (shards.dtype(i) == (alone ? layout.dtype(i) : DType::f32)) continue;
@@ -39,9 +39,9 @@ FsdpGradients::FsdpGradients(const ParameterList& list, ShardedBuffer& shards, C
       reduces_(shard_group.stream()),
       kernels_(kernels_of(stream)),
       zero_(options.zero),
-      wire_(options.gradient_wire),
-      whole_(options.whole_gradients),
-      of_gemms_(options.gemm_gradients),
+      wire_dtype_(options.gradient_wire),
+      whole_dtype_(options.whole_gradients),
+      gemm_dtype_(options.gemm_gradient_dtype),
       sharded_(exchanges(shard_group.size(), options)),
       written_(stream.device().make_event()),
       layout_(list, shard_group.size(), options),
@@ -52,9 +52,9 @@ FsdpGradients::FsdpGradients(const ParameterList& list, ShardedBuffer& shards, C
 
 void FsdpGradients::begin_step(std::int64_t micro_batches) {
   micro_batches_ = micro_batches;
-  if (of_gemms_ != DType::f32 && micro_batches > 1 && (defers_reduction() || !sharded_)) {
+  if (gemm_dtype_ != DType::f32 && micro_batches > 1 && (defers_reduction() || !sharded_)) {
     throw internal_error("parallel", "gradients that GEMMs leave in {} are not for sums of {} micro-batches",
-                         name_of(of_gemms_), micro_batches);
+                         name_of(gemm_dtype_), micro_batches);
   }
   for (Unit& unit : units_) unit.closed = 0;
 }
@@ -95,7 +95,7 @@ void FsdpGradients::close(int index) {
   unit.open = false;
   const bool first = ++unit.closed == 1, last = unit.closed == micro_batches_;
   if (!sharded_) return;
-  if (defers_reduction() && whole_ != DType::f32) add_to_bf16_sum(index, unit, last);
+  if (defers_reduction() && whole_dtype_ != DType::f32) add_to_bf16_sum(index, unit, last);
   if (last || !defers_reduction()) start_reduction(index, unit, first || defers_reduction());
 }
 
@@ -104,13 +104,16 @@ void FsdpGradients::close(int index) {
 void FsdpGradients::add_to_bf16_sum(int index, Unit& unit, bool last) {
   const std::int64_t n = layout_.unit_bytes(index) / 4;
   if (unit.closed > 1) {
-    kernels_.sum_parts(
-        stream_,
-        {.parts = unit.sum.data(), .dtype = whole_, .count = 1, .n = n, .out = unit.buffer.data(), .accumulate = true});
+    kernels_.sum_parts(stream_, {.parts = unit.sum.data(),
+                                 .dtype = whole_dtype_,
+                                 .count = 1,
+                                 .n = n,
+                                 .out = unit.buffer.data(),
+                                 .accumulate = true});
   }
   if (last) return;
-  if (unit.sum.empty()) unit.sum = Buffer(stream_.device(), n * size_of(whole_), Purpose::gradients);
-  kernels_.convert(stream_, {.x = unit.buffer.data(), .y = unit.sum.data(), .to = whole_, .n = n});
+  if (unit.sum.empty()) unit.sum = Buffer(stream_.device(), n * size_of(whole_dtype_), Purpose::gradients);
+  kernels_.convert(stream_, {.x = unit.buffer.data(), .y = unit.sum.data(), .to = whole_dtype_, .n = n});
   pool_.give_back(std::exchange(unit.buffer, {}));  // whoever writes there next comes later on the same stream
 }
 
@@ -142,7 +145,7 @@ void FsdpGradients::await_reductions(std::size_t left) {
 void FsdpGradients::reduce(int index, Unit& unit, bool overwrite) {
   const UnitScope scope(list_.units[static_cast<std::size_t>(index)]);  // for traces and the watchdog
   const auto [begin, end] = list_.range(index);
-  if (wire_ == DType::bf16) {
+  if (wire_dtype_ == DType::bf16) {
     exchange_and_sum(index, unit, overwrite);
   } else {
     reduce_scatter(begin, end, unit, overwrite);

@@ -21,7 +21,7 @@ namespace octet {
 ///   wire f32   a reduce-scatter;
 ///   wire bf16  the gradients are rounded to bf16, sent by an all-to-all of half the bytes, and summed in fp32, in rank
 ///              order, by their owner: one rounding of each rank's contribution, none of a sum.
-/// The model writes fp32. With FsdpOptions::gemm_gradients of bf16 the GEMMs that write a gradient alone round it
+/// The model writes fp32. With FsdpOptions::gemm_gradient_dtype of bf16 the GEMMs that write a gradient alone round it
 /// themselves, once as well, and the wire takes it as it is.
 /// Sums over replicas and over the tensor-parallel group are of shards, once a step, and in fp32 always.
 /// Without sharding the GEMMs write into the shard itself and add to it, unless FsdpOptions::one_rank_exchange is set.
@@ -69,7 +69,7 @@ class FsdpGradients final : public GradientSink {
 
   /// Says whether units stay whole, and are reduced only after the step's last micro-batch.
   bool defers_reduction() const { return sharded_ && zero_ == Zero::one && micro_batches_ > 1; }
-  bool defers_in_fp32() const { return defers_reduction() && whole_ == DType::f32; }
+  bool defers_in_fp32() const { return defers_reduction() && whole_dtype_ == DType::f32; }
   bool overlaps() const { return &reduces_ != &stream_; }
   /// Makes the compute stream wait for all reductions but the last `left`. The memory of those it waits for is then
   /// free.
@@ -98,7 +98,7 @@ class FsdpGradients final : public GradientSink {
   Stream& reduces_;  ///< the shard group's
   const KernelTable& kernels_;
   Zero zero_;
-  DType wire_, whole_, of_gemms_;
+  DType wire_dtype_, whole_dtype_, gemm_dtype_;
   bool sharded_;                    ///< gradients are exchanged: between several shards, or with one_rank_exchange
   std::int64_t micro_batches_ = 0;  ///< of the step
   std::unique_ptr<Event> written_;  ///< the end of a unit's gradients

@@ -20,7 +20,7 @@ struct FsdpOptions {
   /// What a GEMM leaves where it writes a gradient of a micro-batch alone (ParameterSpec::one_gemm_gradient): f32 or
   /// bf16. bf16 is for a gradient_wire of bf16, and not where anything is added to a micro-batch's gradients before
   /// they travel: with Zero::one, or without an exchange, a step has one micro-batch.
-  DType gemm_gradients = DType::f32;
+  DType gemm_gradient_dtype = DType::f32;
   bool overlap = false;  ///< gathers and reductions on streams of their own
   /// A shard group of one gathers and reduces as a larger one does, through memory of its own: for measurements.
   bool one_rank_exchange = false;

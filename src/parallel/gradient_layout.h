@@ -11,7 +11,7 @@ namespace octet {
 
 /// The dtype in which the gradient of a micro-batch is written.
 inline DType gradient_dtype(const ParameterSpec& parameter, const FsdpOptions& options) {
-  return parameter.one_gemm_gradient ? options.gemm_gradients : DType::f32;
+  return parameter.one_gemm_gradient ? options.gemm_gradient_dtype : DType::f32;
 }
 
 /// The dtypes of this rank's pieces of the gradients, [parameters]: fp32 where several shards are summed, and what is

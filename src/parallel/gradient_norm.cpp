@@ -35,7 +35,7 @@ GradientNorm::GradientNorm(const ParameterList& list, bool counts_first, Device&
   reset_counters();
 }
 
-void GradientNorm::compute(const ShardedBuffer& gradients, Communicator& replica, Communicator& replicas,
+void GradientNorm::compute(const ShardedBuffer& gradients, Communicator& model_copy, Communicator& other_copies,
                            float max_norm) {
   auto* values = values_.as<float>();
   for (std::int64_t i = 0; i < parameters_; ++i) {
@@ -48,8 +48,8 @@ void GradientNorm::compute(const ShardedBuffer& gradients, Communicator& replica
                                       .workspace = workspace_.data()});
   }
   kernels_.sum(stream_, {.x = sums_.as<float>(), .n = parameters_, .out = values + 3});
-  replica.all_reduce(values + 3, 1, DType::f32, ReduceOp::sum);
-  if (replicas.size() > 1) replicas.all_reduce(values + 3, 1, DType::f32, ReduceOp::max);
+  model_copy.all_reduce(values + 3, 1, DType::f32, ReduceOp::sum);
+  if (other_copies.size() > 1) other_copies.all_reduce(values + 3, 1, DType::f32, ReduceOp::max);
   kernels_.clip_factor(stream_, {.sum_of_squares = values + 3,
                                  .max_norm = max_norm,
                                  .norm = values,

@@ -15,11 +15,11 @@ class GradientNorm {
   /// `counts_first`: false where another stage has the list's first parameter too, a tied embedding, and counts it.
   GradientNorm(const ParameterList& list, bool counts_first, Device& device, Stream& stream);
 
-  /// `replica` is the group that holds one copy of the gradients between them, and `replicas` the ranks that hold the
-  /// same pieces of the other copies. All of them get one norm, also where the sums of two replicas come in another
-  /// order, as NCCL's may: the largest. A parameter that every rank of a tensor-parallel group has whole counts on the
-  /// first of them.
-  void compute(const ShardedBuffer& gradients, Communicator& replica, Communicator& replicas, float max_norm);
+  /// `model_copy` is the group that holds one copy of the gradients between them, and `other_copies` the ranks that
+  /// hold the same pieces of the other copies. All of them get one norm, also where the sums of two replicas come in
+  /// another order, as NCCL's may: the largest. A parameter that every rank of a tensor-parallel group has whole counts
+  /// on the first of them.
+  void compute(const ShardedBuffer& gradients, Communicator& model_copy, Communicator& other_copies, float max_norm);
 
   const float* norm() const { return values_.as<float>(); }
   const float* factor() const { return values_.as<float>() + 1; }

@@ -31,7 +31,7 @@ class ShardLayout {
   int ranks_;
 };
 
-/// One flat fp32 buffer in that layout, zeroed.
+/// A flat buffer of this rank's pieces, zeroed: fp32 in the places of that layout, or each piece in a dtype of its own.
 class ShardedBuffer {
  public:
   ShardedBuffer(const ShardLayout& layout, MemorySource& source, Stream& stream, Purpose purpose);

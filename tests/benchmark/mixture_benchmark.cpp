@@ -34,7 +34,7 @@ void batch(benchmark::State& state) {
   const std::int64_t samples = state.range(1);
   const SampleOrder order = order_of(state.range(0), state.range(2) != 0, samples);
   for (auto _ : state) {
-    for (std::int64_t i = 0; i < samples; ++i) benchmark::DoNotOptimize(order.train(1'000'000'000 + i));
+    for (std::int64_t i = 0; i < samples; ++i) benchmark::DoNotOptimize(order.train_sample(1'000'000'000 + i));
   }
 }
 BENCHMARK(batch)

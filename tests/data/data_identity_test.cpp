@@ -97,7 +97,7 @@ TEST(ValidationBytesPerToken, AreTheMeanOverTheWindowsThatAreRead) {
   ASSERT_EQ(order.validation_samples(), 40);
   EXPECT_DOUBLE_EQ(*validation_bytes_per_token(order, 1000, std::vector{4.0, 2.0}), 3.5);
   double sum = 0;
-  for (std::int64_t v = 0; v < 7; ++v) sum += order.validation(v).source == 0 ? 4 : 2;
+  for (std::int64_t v = 0; v < 7; ++v) sum += order.validation_sample(v).source == 0 ? 4 : 2;
   EXPECT_DOUBLE_EQ(*validation_bytes_per_token(order, 7, std::vector{4.0, 2.0}), sum / 7);
   EXPECT_FALSE(validation_bytes_per_token(order, 40, std::vector{4.0, 0.0}));
 }

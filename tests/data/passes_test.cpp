@@ -30,7 +30,7 @@ TEST_F(Passes, AreThoseOfTheSamplesThatAreRead) {
   const Sampler s = sampler(0.2);
   std::map<std::int32_t, std::int64_t> read;
   for (std::int64_t step = 1; step <= 30; ++step) {
-    for (std::int64_t i = 0; i < 8; ++i) ++read[s.order().train((step - 1) * 8 + i).source];
+    for (std::int64_t i = 0; i < 8; ++i) ++read[s.order().train_sample((step - 1) * 8 + i).source];
     const auto passes = passes_after(s, step);
     ASSERT_EQ(passes.size(), 2U);
     for (std::int32_t i = 0; i < 2; ++i) {
@@ -56,7 +56,7 @@ TEST_F(Passes, BeginWhereTheEpochOfASampleIsNew) {
     std::vector<std::string> expected;
     for (std::int32_t source = 0; source < 2; ++source) {
       for (std::int64_t i = 0; i < 8; ++i) {
-        const Sample sample = s.order().train((step - 1) * 8 + i);
+        const Sample sample = s.order().train_sample((step - 1) * 8 + i);
         if (sample.source != source || !seen.insert({source, sample.epoch}).second) continue;
         expected.push_back(fmt::format("data: pass {} over {}.bin begins in step {} ({} samples of 10 tokens a pass)",
                                        sample.epoch + 1, folder_ / (source == 0 ? "large" : "small"), step,

@@ -73,7 +73,7 @@ TEST(SampleOrder, EveryEpochHasEveryTrainingWindowOnceAndNoValidationWindow) {
   for (std::int64_t epoch = 0; epoch < 5; ++epoch) {
     std::vector<std::int64_t> windows;
     for (std::int64_t i = 0; i < train; ++i) {
-      const Sample sample = order.train(epoch * train + i);
+      const Sample sample = order.train_sample(epoch * train + i);
       EXPECT_EQ(sample.epoch, epoch);
       EXPECT_FALSE(apart.contains(sample.window));
       windows.push_back(sample.window);
@@ -89,7 +89,7 @@ TEST(SampleOrder, SourcesOfAMixtureKeepTheirEpochs) {
   const SampleOrder order = order_of({{"a", 50, 3.0}, {"b", 20, 1.0}}, 0.0, 1);
   std::map<std::pair<std::int32_t, std::int64_t>, std::vector<std::int64_t>> epochs;
   for (std::int64_t g = 0; g < 1000; ++g) {
-    const Sample sample = order.train(g);
+    const Sample sample = order.train_sample(g);
     epochs[{sample.source, sample.epoch}].push_back(sample.window);
   }
   int whole = 0;
@@ -105,9 +105,10 @@ TEST(SampleOrder, TheSeedChangesTheOrderAndNotTheSplit) {
   const SampleOrder a = order_of({{"a", 500, 1.0}}, 0.1, 1), b = order_of({{"a", 500, 1.0}}, 0.1, 2);
   EXPECT_EQ(validation_windows(a.split(0)), validation_windows(b.split(0)));
   int same = 0;
-  for (std::int64_t g = 0; g < 450; ++g) same += a.train(g).window == b.train(g).window ? 1 : 0;
+  for (std::int64_t g = 0; g < 450; ++g) same += a.train_sample(g).window == b.train_sample(g).window ? 1 : 0;
   EXPECT_LT(same, 20);
-  for (std::int64_t v = 0; v < a.validation_samples(); ++v) EXPECT_EQ(a.validation(v).window, b.validation(v).window);
+  for (std::int64_t v = 0; v < a.validation_samples(); ++v)
+    EXPECT_EQ(a.validation_sample(v).window, b.validation_sample(v).window);
 }
 
 TEST(SampleOrder, ValidationCoversEverySourceOnceInMixedOrder) {
@@ -116,7 +117,7 @@ TEST(SampleOrder, ValidationCoversEverySourceOnceInMixedOrder) {
   std::set<std::pair<std::int32_t, std::int64_t>> seen;
   std::set<std::int32_t> early;
   for (std::int64_t v = 0; v < 51; ++v) {
-    const Sample sample = order.validation(v);
+    const Sample sample = order.validation_sample(v);
     EXPECT_TRUE(validation_windows(order.split(sample.source)).contains(sample.window));
     seen.insert({sample.source, sample.window});
     if (v < 25) early.insert(sample.source);
@@ -132,7 +133,7 @@ TEST(SampleOrder, WorksBeyondThirtyTwoBits) {
   std::set<std::int64_t> seen;
   for (const std::int64_t base : {std::int64_t{0}, std::int64_t{1} << 33, std::int64_t{1} << 55}) {
     for (std::int64_t i = 0; i < 500; ++i) {
-      const Sample sample = order.train(base + i);
+      const Sample sample = order.train_sample(base + i);
       ASSERT_GE(sample.window, 0);
       ASSERT_LT(sample.window, sample.source == 0 ? windows : 3);
       if (sample.source != 0 || sample.epoch != 0) continue;
@@ -146,9 +147,9 @@ TEST(SampleOrder, WorksBeyondThirtyTwoBits) {
 TEST(SampleOrder, KeepsItsValues) {
   const auto values = [](std::int64_t version) {
     const SampleOrder order = order_of({{"a", 100, 2.0}, {"b", 50, 1.0}}, 0.1, 42, version);
-    EXPECT_EQ(order.validation(0).window, 25);
+    EXPECT_EQ(order.validation_sample(0).window, 25);
     std::vector<std::pair<std::int32_t, std::int64_t>> first;
-    for (std::int64_t g = 0; g < 6; ++g) first.emplace_back(order.train(g).source, order.train(g).window);
+    for (std::int64_t g = 0; g < 6; ++g) first.emplace_back(order.train_sample(g).source, order.train_sample(g).window);
     return first;
   };
   using Values = std::vector<std::pair<std::int32_t, std::int64_t>>;

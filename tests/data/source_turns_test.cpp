@@ -71,7 +71,7 @@ TEST(SourceTurns, NoWindowIsLostOrComesTwiceInAPassAcrossChanges) {
   std::map<std::pair<std::int32_t, std::int64_t>, std::set<std::int64_t>> passes;
   std::map<std::int32_t, std::int64_t> newest;
   for (std::int64_t g = 0; g < 1000; ++g) {
-    const Sample sample = order.train(g);
+    const Sample sample = order.train_sample(g);
     const std::pair pass(sample.source, sample.epoch);
     EXPECT_TRUE(passes[pass].insert(sample.window).second) << g;
     EXPECT_GE(sample.epoch, newest[sample.source]) << g;

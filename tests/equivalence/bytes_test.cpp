@@ -189,7 +189,7 @@ class CommunicationBytes : public testing::Test {
             {"zero 1, replicas, recompute full", false, {.dp_replicate = 2, .zero = Zero::one, .recompute = full}},
             {"replicas, bf16 gather", true, {.float8 = bf16_gather, .dp_replicate = 2}},
             {"bf16 gradients", true, {.gradient_wire = DType::bf16}},
-            {"bf16 gradients of GEMMs", true, {.gradient_wire = DType::bf16, .gemm_gradients = DType::bf16}},
+            {"bf16 gradients of GEMMs", true, {.gradient_wire = DType::bf16, .gemm_gradient_dtype = DType::bf16}},
             {"recompute full", true, {.recompute = full}},
             {"recompute full, every 2, kept",
              false,

@@ -168,7 +168,7 @@ TEST_P(NarrowGradients, TravelAsTheSameBitsThatTheWireMakesOfFp32) {
   o.gradient_wire = DType::bf16;
   Harness rounding(model(), seq_len, o);
   const Trained expected = train(rounding);
-  o.gemm_gradients = DType::bf16;
+  o.gemm_gradient_dtype = DType::bf16;
   Harness narrow(model(), seq_len, o);
   const Trained found = train(narrow);
   expect_same(found, expected);
@@ -200,7 +200,7 @@ TEST_P(NarrowGradients, OfOneShardTrainAsFp32OnesThatAreRounded) {
   });
   Harness plain(model(), seq_len, o);
   const Trained unrounded = train(plain, false, [](ShardedModel&) {});
-  o.gradient_wire = o.gemm_gradients = DType::bf16;
+  o.gradient_wire = o.gemm_gradient_dtype = DType::bf16;
   Harness narrow(model(), seq_len, o);
   const Trained found = train(narrow, false, [](ShardedModel&) {});
   expect_same(found, expected);

@@ -32,7 +32,7 @@ class Harness {
     Zero zero = Zero::three;
     DType whole_gradients = DType::f32;
     DType gradient_wire = DType::f32;
-    DType gemm_gradients = DType::f32;
+    DType gemm_gradient_dtype = DType::f32;
     bool overlap = false;
     bool poison = false;
     std::uint64_t delays = 0;  ///< seed of random delays before collectives; 0: none
@@ -47,7 +47,7 @@ class Harness {
   static Harness alone(const ModelConfig& model, std::int64_t seq_len, Options options) {
     options.dp_replicate = options.tp = 1;
     options.tp_keep_gathered = options.async_tp = false;
-    options.gradient_wire = options.gemm_gradients = DType::f32;
+    options.gradient_wire = options.gemm_gradient_dtype = DType::f32;
     options.overlap = false;
     return Harness(model, seq_len, options, cpu_device().make_stream(), true);
   }
@@ -70,13 +70,13 @@ class Harness {
                         .async_tp = options.async_tp,
                         .recompute = options.recompute,
                         .documents = true,
-                        .gemm_gradients = options.gemm_gradients},
+                        .gemm_gradient_dtype = options.gemm_gradient_dtype},
         sharded_(llama_settings_, options.optimizer,
                  {.zero = options.zero,
                   .whole_gradients = options.whole_gradients,
                   .float8_all_gather = recipe_of(options.precision, options.float8)->gathers_float8(),
                   .gradient_wire = options.gradient_wire,
-                  .gemm_gradients = options.gemm_gradients,
+                  .gemm_gradient_dtype = options.gemm_gradient_dtype,
                   .overlap = options.overlap,
                   .poison = options.poison},
                  mesh_, *stream_, &gemms) {}

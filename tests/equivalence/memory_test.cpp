@@ -71,7 +71,7 @@ struct MemoryCase {
   RecomputeConfig recompute{};
   const char* recipe = "tensorwise";
   bool overlap = false;
-  DType gemm_gradients = DType::f32;
+  DType gemm_gradient_dtype = DType::f32;
 };
 
 MemoryCase recomputing(const char* name, const RecomputeConfig& recompute) {
@@ -97,7 +97,7 @@ class Memory : public MemoryTest, public testing::WithParamInterface<MemoryCase>
     options.zero = GetParam().lets_go ? Zero::three : Zero::two;
     options.micro_batch = GetParam().micro_batch;
     options.gradient_wire = GetParam().gradient_wire;
-    options.gemm_gradients = GetParam().gemm_gradients;
+    options.gemm_gradient_dtype = GetParam().gemm_gradient_dtype;
     options.overlap = GetParam().overlap;
     options.recompute = GetParam().recompute;
     return run(options, GetParam().tied);
@@ -159,7 +159,7 @@ TEST_P(Memory, StatesShrinkWithTheNumberOfShards) {
   EXPECT_LE(m.peak[Purpose::optimizer], 2 * (share + slack));
   // Beside its shard, one unit of gradients on its way (two when the tied embedding waits), its pieces included; with
   // overlap one more.
-  const bool of_gemms = GetParam().gemm_gradients == DType::bf16;
+  const bool of_gemms = GetParam().gemm_gradient_dtype == DType::bf16;
   const std::int64_t block = 50'000 * (of_gemms ? 2 : 4), unit = 4 * 300 * 64 + block * (GetParam().overlap ? 2 : 1);
   const std::int64_t beside = of_gemms ? block : unit / m.shards;
   EXPECT_GE(m.peak[Purpose::gradients], share);

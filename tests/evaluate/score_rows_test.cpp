@@ -45,7 +45,7 @@ TEST(ScoreRows, ChoicesOfOneTokenBehindTheSameContextAreOneInput) {
   EXPECT_EQ(plan.tokens, 3);
   EXPECT_EQ(plan.rows[0].tokens, (Ids{1, 2, 3, 0, 0, 0, 0, 0}));
   EXPECT_EQ(plan.rows[0].begin, (Ids{0, 0, 0, 3, 3, 3, 3, 3}));
-  EXPECT_EQ(plan.rows[0].behind, (Ids{2, 2, 2}));
+  EXPECT_EQ(plan.rows[0].predicted_from, (Ids{2, 2, 2}));
   EXPECT_EQ(plan.rows[0].used, 3);
 }
 
@@ -58,7 +58,7 @@ TEST(ScoreRows, AnInputThatIsTheBeginningOfAnotherIsReadFromIt) {
 TEST(ScoreRows, WhatIsTooLongLosesTokensAtTheLeft) {
   const ScorePlan plan = pack_requests(std::vector<ScoreRequest>{{{1, 2, 3, 4, 5}, {6, 7}}}, options_of(4));
   EXPECT_EQ(plan.rows.at(0).tokens, (Ids{3, 4, 5, 6}));  // the last 4 + 1, without the last one
-  EXPECT_EQ(plan.rows.at(0).behind, (Ids{2, 3}));
+  EXPECT_EQ(plan.rows.at(0).predicted_from, (Ids{2, 3}));
   EXPECT_EQ(plan.rows.at(0).targets, (Ids{6, 7}));
 }
 
@@ -105,7 +105,7 @@ TEST(ScoreRows, WhatChoicesShareStandsThereOnce) {
   EXPECT_EQ(row.origin, (Ids{0, 0, 0, 0, 1, 1, 6, 6, 6, 6}));
   EXPECT_EQ(Ids(row.spans.begin() + 12, row.spans.begin() + 24), (Ids{0, 3, 3, 4, 0, 3, 4, 5, 0, 3, 4, 6}));
   EXPECT_EQ(row.requests, (std::vector<std::int64_t>{1, 0, 2}));
-  EXPECT_EQ(row.behind, (Ids{2, 3, 2, 4, 5, 2}));
+  EXPECT_EQ(row.predicted_from, (Ids{2, 3, 2, 4, 5, 2}));
   EXPECT_EQ(plan.tokens, 6);
   EXPECT_EQ(plan.asked_for, 5 + 4 + 3);
 }
@@ -137,7 +137,7 @@ void expect_own_contexts(const ScorePlan& plan, const std::vector<ScoreRequest>&
       Ids whole = r.context;
       for (const std::int32_t target : r.continuation) {
         EXPECT_EQ(row.targets[at], target);
-        const std::int32_t behind = row.behind[at++];
+        const std::int32_t behind = row.predicted_from[at++];
         const Ids before = seen_at(row, behind);
         EXPECT_EQ(std::ssize(before), behind - row.origin[static_cast<std::size_t>(behind)] + 1);
         ASSERT_LE(before.size(), whole.size());

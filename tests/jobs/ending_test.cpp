@@ -131,7 +131,7 @@ TEST(NonFinite, EndsTheRunNamingStepUnitAndTensor) {
 void write_bad_token(int rank, std::int64_t step) {
   const Sampler sampler({{workplace() / "data/text", 1.0}},
                         {.seq_len = 32, .global_batch = 12, .vocab_size = 256, .seed = 1, .validation_fraction = 0.05});
-  const Sample sample = sampler.order().train((step - 1) * 12 + rank * 6);
+  const Sample sample = sampler.order().train_sample((step - 1) * 12 + rank * 6);
   std::string tokens = read_bytes(workplace() / "data/text.bin");
   tokens[static_cast<std::size_t>(sample.window * 32 + 5)] = '\xff';
   write_bytes(workplace() / "data/bad.bin", tokens);

@@ -24,7 +24,7 @@ nlohmann::json validation_windows() {
   std::vector<std::int32_t> tokens;
   const std::int64_t samples = std::min(batches * global_batch, sampler.order().validation_samples());
   for (std::int64_t v = 0; v < samples; ++v) {
-    sampler.read_window(sampler.order().validation(v), tokens);
+    sampler.read_window(sampler.order().validation_sample(v), tokens);
     windows.push_back(tokens);
   }
   return windows;

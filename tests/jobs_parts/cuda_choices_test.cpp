@@ -69,7 +69,7 @@ TEST(CudaChoices, AFileThatIsNoneOrCannotBeWrittenIsRefused) {
 TEST(CudaChoices, ADryRunRefusesWhatTheRunWould) {
   const auto refusal = [](std::vector<std::string> options) {
     options.insert(options.begin(), {"octet-train", run_8b, "--dry-run", "--ranks", "8", "--gpu", "H100"});
-    return error_of([&] { dry_run(options, answer); });
+    return error_of([&] { dry_run_text(options, answer); });
   };
   expect_parts(refusal({"--cuda.deterministic", "true", "--cuda.gemm", "timed"}), {"cuda.gemm = timed"});
   expect_parts(refusal({"--cuda.deterministic", "true", "--cuda.attention", "timed"}), {"cuda.attention = timed"});

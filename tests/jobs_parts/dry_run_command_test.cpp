@@ -30,7 +30,7 @@ std::string dry(const std::string& run, const std::vector<std::string>& options)
   std::vector<std::string> words{"octet-train", run, "--dry-run"};
   words.insert(words.end(), options.begin(), options.end());
   EXPECT_TRUE(asks_for_dry_run(words));
-  return dry_run(words, answer);
+  return dry_run_text(words, answer);
 }
 
 std::string refusal(const std::string& run, const std::vector<std::string>& options) {
@@ -286,8 +286,8 @@ TEST(DryRunCommand, LinksBetweenNodesAreThoseOfTheRanksThatShareANode) {
 }
 
 TEST(DryRunCommand, SaysWhatItNeedsOfOtherActions) {
-  EXPECT_TRUE(says(dry_run({"octet-train", "--dry-run", "--help"}, answer), "--ranks"));
-  EXPECT_TRUE(says(dry_run({"octet-train", run_8b, "--dry-run", "--print-config"}, answer), "seq_len: 8192"));
+  EXPECT_TRUE(says(dry_run_text({"octet-train", "--dry-run", "--help"}, answer), "--ranks"));
+  EXPECT_TRUE(says(dry_run_text({"octet-train", run_8b, "--dry-run", "--print-config"}, answer), "seq_len: 8192"));
 }
 
 TEST(DryRunCommand, RefusesByName) {

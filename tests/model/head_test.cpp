@@ -94,20 +94,21 @@ TEST(HeadScores, AreTheLossesOfTheTokens) {
                .forward_only = true},
               *stream, exchange, nullptr);
   LocalState state(llama.parameters());
-  std::vector<std::int32_t> tokens, targets, behind, asked;
+  std::vector<std::int32_t> tokens, targets, predicted_from, asked;
   for (std::uint64_t i = 0; i < tokens_count; ++i) {
     tokens.push_back(static_cast<std::int32_t>(random_bits({.seed = 3, .stream = 0}, i) % 48));
     targets.push_back(static_cast<std::int32_t>(random_bits({.seed = 3, .stream = 1}, i) % 48));
   }
-  for (std::int32_t i = tokens_count; i-- > 0;) behind.push_back(i);
-  behind.push_back(5);
-  for (const std::int32_t i : behind) asked.push_back(targets[static_cast<std::size_t>(i)]);
-  const auto n = static_cast<std::int64_t>(behind.size());
+  for (std::int32_t i = tokens_count; i-- > 0;) predicted_from.push_back(i);
+  predicted_from.push_back(5);
+  for (const std::int32_t i : predicted_from) asked.push_back(targets[static_cast<std::size_t>(i)]);
+  const auto n = static_cast<std::int64_t>(predicted_from.size());
   ASSERT_LT(llama.scored_rows(n), n);
   std::vector<float> stats(static_cast<std::size_t>(numbers_of_stats * n));
-  llama.score({.tokens = tokens.data(),
-               .scored = {.behind = behind.data(), .targets = asked.data(), .n = n, .stats = stats.data()}},
-              state);
+  llama.score(
+      {.tokens = tokens.data(),
+       .scored = {.predicted_from = predicted_from.data(), .targets = asked.data(), .n = n, .stats = stats.data()}},
+      state);
   const auto scores = likelihoods(stats.data(), n, llama.scored_rows(n), 1);
   double sum = 0;
   for (std::int64_t i = 0; i < tokens_count; ++i) sum -= scores[static_cast<std::size_t>(i)].log_probability;

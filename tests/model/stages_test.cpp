@@ -204,9 +204,9 @@ struct TwoStages {
   float evaluate(Work& below, Work& above) {
     below.state.begin_pass(lower.llama.forward_units());
     above.state.begin_pass(upper.llama.forward_units());
-    lower.llama.begin(0, SlotFor::forward);
+    lower.llama.begin(0, PassMode::forward_only);
     lower.llama.forward(0, below.batch(), below.state, nullptr);
-    hand_over(lower.llama.out(0), upper.llama.begin(0, SlotFor::forward));
+    hand_over(lower.llama.out(0), upper.llama.begin(0, PassMode::forward_only));
     float loss = 0;
     upper.llama.forward(0, {.targets = above.targets.data(), .loss_sum = &loss}, above.state, nullptr);
     return loss;
@@ -286,9 +286,9 @@ TEST_P(Stages, OneModelMayHaveSeveral) {
     order.insert(order.end(), units.begin(), units.end());
   }
   work.state.begin_pass(order);
-  llama.begin(0, SlotFor::training, 0);
+  llama.begin(0, PassMode::training, 0);
   both.forward(0, work);
-  TwoStages::hand_over(llama.out(0), llama.begin(1, SlotFor::training, 1));
+  TwoStages::hand_over(llama.out(0), llama.begin(1, PassMode::training, 1));
   both.forward(1, work);
   both.backward(1, work);
   TwoStages::hand_over(llama.out(1), llama.out(0));
@@ -308,7 +308,7 @@ TEST_P(Stages, OfAnyNumberOfBlocksLeaveTheirGradientAtOnePlace) {
   s.stages = {{embedding_unit, block_unit(1)}, {block_unit(1), head_unit(s.model) + 1}};
   Model both(s);
   const auto place = [&](int stage) {
-    both.llama.begin(0, SlotFor::training, stage);
+    both.llama.begin(0, PassMode::training, stage);
     return both.llama.out(0).data;
   };
   const void* const small = place(0);
@@ -339,7 +339,7 @@ TEST(StageOrder, WhatDoesNotFollowIsRefused) {
   model.forward(0, work);
   EXPECT_THROW(model.llama.begin(0), Error);
   model.backward(0, work);
-  model.llama.begin(0, SlotFor::forward);
+  model.llama.begin(0, PassMode::forward_only);
   EXPECT_THROW(model.llama.begin(1), std::out_of_range);
 
   LlamaSettings no_block = model.settings;

@@ -14,7 +14,7 @@ using Pointers = std::array<std::uintptr_t, sizeof(KernelTable) / sizeof(std::ui
 
 /// Every launch has to be replaced: one that a dry run forgets would read memory that is not there.
 TEST(DryRun, ReplacesEveryLaunchAndNoWorkspaceSize) {
-  const KernelTable real = cpu_kernels(), dry = dry_run(real);
+  const KernelTable real = cpu_kernels(), dry = dry_twin_of(real);
   const auto a = std::bit_cast<Pointers>(real), b = std::bit_cast<Pointers>(dry);
   std::set<std::uintptr_t> kept;
   constexpr std::size_t first = offsetof(KernelTable, stats) / sizeof(std::uintptr_t);  // before it are plain values
@@ -32,7 +32,7 @@ TEST(DryRun, ReplacesEveryLaunchAndNoWorkspaceSize) {
 /// One pass over the ops without memory; returns the scratch that they asked for.
 std::int64_t dry_scratch(Stream& stream, const AttentionShape& s) {
   Arena scratch = Arena::measure("scratch");
-  const KernelTable kernels = dry_run(kernels_of(stream));
+  const KernelTable kernels = dry_twin_of(kernels_of(stream));
   NoExchange exchange;
   OpContext op{stream, kernels, scratch, exchange};
   const auto t = [](std::int64_t rows, std::int64_t columns) {

@@ -107,14 +107,14 @@ std::vector<Call> calls(const RopeTable& table) {
 }
 
 struct Shapes : test::OpsTest {
-  KernelTable dry = dry_run(kernels_of(*stream_));
-  OpContext context{*stream_, dry, scratch_, exchange_};
+  KernelTable dry = dry_twin_of(kernels_of(*stream_));
+  OpContext op{*stream_, dry, scratch_, exchange_};
   RopeTable table{cpu_device(), *stream_, 4, std::vector<double>(head_dim / 2, 1.0)};
 };
 
 TEST_F(Shapes, ACallThatFitsIsTaken) {
   for (const Call& call : calls(table)) {
-    EXPECT_EQ(test::internal_error_of([&] { call.run(context, call.tensors); }), "") << call.name;
+    EXPECT_EQ(test::internal_error_of([&] { call.run(op, call.tensors); }), "") << call.name;
   }
 }
 
@@ -123,7 +123,7 @@ TEST_F(Shapes, ATensorOfAnotherDtypeIsRefusedByItsName) {
     for (std::size_t i = 0; i < call.tensors.size(); ++i) {
       std::vector<Tensor> wrong = call.tensors;
       wrong[i].dtype = DType::e4m3;
-      const std::string message = test::internal_error_of([&] { call.run(context, wrong); });
+      const std::string message = test::internal_error_of([&] { call.run(op, wrong); });
       EXPECT_NE(message.find(call.name + ": "), std::string::npos) << message;
       EXPECT_NE(message.find(call.said[i] + " is e4m3"), std::string::npos) << call.name << ": " << message;
     }
@@ -139,7 +139,7 @@ TEST_F(Shapes, ATensorOfAnotherLengthIsRefused) {
       const Shape& shape = wrong[i].shape;
       wrong[i].shape = shape.rank() == 1 ? Shape{shape[0] + 8} : Shape{shape[0], shape[1] + 8};
       if (call.name == "rope") wrong[i].shape = Shape{shape[0] + 8, shape[1]};
-      const std::string message = test::internal_error_of([&] { call.run(context, wrong); });
+      const std::string message = test::internal_error_of([&] { call.run(op, wrong); });
       EXPECT_NE(message.find(call.name + ": "), std::string::npos) << call.said[i] << ": \"" << message << "\"";
       EXPECT_NE(message.find("expected"), std::string::npos) << message;
     }

@@ -87,7 +87,7 @@ TEST_F(Norm, NonFiniteElementsStopTheOptimizerAndAreCountedByParameter) {
 /// Pieces in bf16 have the norm, and the counts, of the same values in fp32, to the bit.
 TEST_F(Norm, OfBf16PiecesIsThatOfTheSameValues) {
   ShardedBuffer narrow(*layout_, cpu_device(), *stream_, Purpose::gradients,
-                       gradient_piece_dtypes(list_, 1, {.gemm_gradients = DType::bf16}));
+                       gradient_piece_dtypes(list_, 1, {.gemm_gradient_dtype = DType::bf16}));
   GradientNorm of_narrow(list_, true, cpu_device(), *stream_);
   fill(0.5);
   for (std::size_t i = 0; i < count(); ++i) {

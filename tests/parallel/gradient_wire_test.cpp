@@ -29,7 +29,7 @@ struct GradientWire : test::ParallelTest, testing::WithParamInterface<DType> {
   std::unique_ptr<FsdpGradients> sink(ShardedBuffer& shards, DType wire) {
     return std::make_unique<FsdpGradients>(
         list_, shards, *world_, *self_, *self_, *stream_,
-        FsdpOptions{.gradient_wire = wire, .gemm_gradients = wire == DType::f32 ? DType::f32 : GetParam()});
+        FsdpOptions{.gradient_wire = wire, .gemm_gradient_dtype = wire == DType::f32 ? DType::f32 : GetParam()});
   }
   void write(FsdpGradients& to, int unit, Value value, int micro_batch) const {
     const auto targets = to.open(unit);
@@ -144,7 +144,7 @@ TEST_P(GradientWire, SumsOverReplicasStayFp32) {
   const ShardLayout layout(list_, mesh.fsdp().rank(), mesh.fsdp().size());
   ShardedBuffer shards(layout, cpu_device(), *stream_, Purpose::gradients);
   FsdpGradients gradients(list_, shards, mesh.fsdp(), mesh.dp_replicate(), mesh.tp(), *stream_,
-                          {.gradient_wire = DType::bf16, .gemm_gradients = GetParam()});
+                          {.gradient_wire = DType::bf16, .gemm_gradient_dtype = GetParam()});
   gradients.begin_step(1);
   trace_.clear();
   micro_batch(gradients, exact_value, 1);
@@ -173,7 +173,7 @@ TEST_P(GradientWire, MatricesOfBlocksAreWrittenAsTheirGemmsLeaveThem) {
 
 /// 2 bytes in place of 4 for each element of a block's matrices, with the padding of their rows; all else is the same.
 TEST_P(GradientWire, AUnitTakesWhatItsGradientsTake) {
-  const FsdpOptions options{.gradient_wire = DType::bf16, .gemm_gradients = GetParam()};
+  const FsdpOptions options{.gradient_wire = DType::bf16, .gemm_gradient_dtype = GetParam()};
   const GradientLayout places(list_, ranks_, options);
   for (int unit = 0; unit < 4; ++unit) {
     std::int64_t bytes = 0, in_bf16 = 0;
@@ -212,7 +212,7 @@ struct OneShard : testing::Test {
 };
 
 TEST_F(OneShard, HoldsInBf16WhatOneGemmWritesAndInFp32AllElse) {
-  const FsdpOptions narrow{.gradient_wire = DType::bf16, .gemm_gradients = DType::bf16};
+  const FsdpOptions narrow{.gradient_wire = DType::bf16, .gemm_gradient_dtype = DType::bf16};
   ShardedBuffer shards = pieces(narrow);
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < layout.size(); ++i) {
@@ -242,7 +242,7 @@ TEST_F(OneShard, HoldsInBf16WhatOneGemmWritesAndInFp32AllElse) {
 /// As in a larger group, each gradient is rounded once.
 TEST_F(OneShard, ExchangesWithItselfWhereItIsTold) {
   for (const DType gemms : {DType::f32, DType::bf16}) {
-    const FsdpOptions options{.gradient_wire = DType::bf16, .gemm_gradients = gemms, .one_rank_exchange = true};
+    const FsdpOptions options{.gradient_wire = DType::bf16, .gemm_gradient_dtype = gemms, .one_rank_exchange = true};
     ShardedBuffer shards = pieces(options);
     FsdpGradients sink(list, shards, *self, *self, *self, *stream, options);
     sink.begin_step(2);
@@ -265,14 +265,14 @@ TEST_F(OneShard, ExchangesWithItselfWhereItIsTold) {
 }
 
 TEST_F(OneShard, RefusesWhatNothingIsMeantBy) {
-  const FsdpOptions wide, narrow{.gradient_wire = DType::bf16, .gemm_gradients = DType::bf16};
+  const FsdpOptions wide, narrow{.gradient_wire = DType::bf16, .gemm_gradient_dtype = DType::bf16};
   EXPECT_FALSE(refuses(wide, wide));
   EXPECT_FALSE(refuses(narrow, narrow));
   EXPECT_TRUE(refuses(wide, narrow));
   EXPECT_TRUE(refuses(narrow, wide));
   EXPECT_TRUE(refuses(wide, {.gradient_wire = DType::bf16}));  // nothing travels, and nothing is rounded
   EXPECT_TRUE(refuses(wide, {.gradient_wire = DType::e5m2}));
-  EXPECT_TRUE(refuses(narrow, {.gemm_gradients = DType::bf16}));
+  EXPECT_TRUE(refuses(narrow, {.gemm_gradient_dtype = DType::bf16}));
   const auto world = make_mpi_communicator(*stream, "world");
   if (world->size() > 1) {
     EXPECT_TRUE(refuses(narrow, narrow, world.get()));  // sums over replicas are of fp32
@@ -282,7 +282,7 @@ TEST_F(OneShard, RefusesWhatNothingIsMeantBy) {
 /// With Zero::one a unit's gradients are added up until the last micro-batch.
 TEST_F(OneShard, KeepsNothingThatIsRounded) {
   const FsdpOptions kept{
-      .zero = Zero::one, .gradient_wire = DType::bf16, .gemm_gradients = DType::bf16, .one_rank_exchange = true};
+      .zero = Zero::one, .gradient_wire = DType::bf16, .gemm_gradient_dtype = DType::bf16, .one_rank_exchange = true};
   ShardedBuffer shards = pieces(kept);
   FsdpGradients sink(list, shards, *self, *self, *self, *stream, kept);
   EXPECT_NO_THROW(sink.begin_step(1));

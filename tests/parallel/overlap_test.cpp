@@ -70,7 +70,7 @@ TEST_F(Overlap, AGatherRunsBesideTheUnitBeforeAndBehindTheOneThatHadItsMemory) {
 TEST_F(Overlap, AReductionRunsBesideTheNextUnitAndItsMemoryIsNotUsedBefore) {
   if (ranks_ == 1) GTEST_SKIP() << "one rank reduces nothing";
   for (const FsdpOptions& options : {FsdpOptions{}, FsdpOptions{.gradient_wire = DType::bf16},
-                                     FsdpOptions{.gradient_wire = DType::bf16, .gemm_gradients = DType::bf16}}) {
+                                     FsdpOptions{.gradient_wire = DType::bf16, .gemm_gradient_dtype = DType::bf16}}) {
     ShardedBuffer shards = buffer();
     FsdpGradients sink(list_, shards, group, *self_, *self_, *compute, options);
     sink.begin_step(1);

@@ -14,7 +14,7 @@ class GemmGradients : public testing::Test {
     config_.train.micro_batch = 2;
     config_.train.global_batch = 16;
   }
-  DType with(int shards) const { return fsdp_options(config_, shards).gemm_gradients; }
+  DType with(int shards) const { return fsdp_options(config_, shards).gemm_gradient_dtype; }
   RunConfig config_;
 };
 

@@ -19,20 +19,20 @@ class CheckpointingTest : public TrainerTest {
  protected:
   CheckpointingTest()
       : mesh_(make_mpi_communicator(*stream_, "world"), {.dp_shard = 0}),
-        environment_{.mesh = mesh_,
-                     .control = *world_,
-                     .stream = *stream_,
-                     .traces = {},
-                     .ranks_on_node = 1,
-                     .node = "node",
-                     .resolved_yaml = ""} {
+        context_{.mesh = mesh_,
+                 .control = *world_,
+                 .stream = *stream_,
+                 .traces = {},
+                 .ranks_on_node = 1,
+                 .node = "node",
+                 .resolved_yaml = ""} {
     config_.checkpoint.interval = "100";
     config_.run_dir = folder_ / "run";
     trainer_ = std::make_unique<Trainer>(config_, test::sampler_of(config_), mesh_, *world_, *stream_, nullptr);
     const RunDirectory directory{.path = config_.run_dir};
     write_run_directory(directory, "", config_.model, *world_);
-    log_ = std::make_unique<RunLog>(config_, environment_, directory);
-    checkpoints_ = std::make_unique<Checkpointing>(config_, environment_, *trainer_, *log_, StartingPoint{});
+    log_ = std::make_unique<RunLog>(config_, context_, directory);
+    checkpoints_ = std::make_unique<Checkpointing>(config_, context_, *trainer_, *log_, StartingPoint{});
     log_->begin();
     log_->open();
   }
@@ -42,7 +42,7 @@ class CheckpointingTest : public TrainerTest {
     checkpoints_.reset();
     config_.checkpoint.interval = interval;
     config_.checkpoint.max_age = max_age;
-    checkpoints_ = std::make_unique<Checkpointing>(config_, environment_, *trainer_, *log_, StartingPoint{});
+    checkpoints_ = std::make_unique<Checkpointing>(config_, context_, *trainer_, *log_, StartingPoint{});
   }
   /// Begins a save, and returns when it is committed or has failed.
   void save(std::int64_t step) {
@@ -83,7 +83,7 @@ class CheckpointingTest : public TrainerTest {
   }
 
   Mesh mesh_;
-  RunEnvironment environment_;
+  RankContext context_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<RunLog> log_;
   std::unique_ptr<Checkpointing> checkpoints_;

@@ -15,18 +15,18 @@ struct LoopRun {
   /// Collective. What is passed outlives it.
   LoopRun(const RunConfig& run_config, Mesh& mesh, Communicator& control, Stream& stream, std::string node = "node")
       : config(run_config),
-        environment{.mesh = mesh,
-                    .control = control,
-                    .stream = stream,
-                    .traces = {},
-                    .ranks_on_node = 1,
-                    .node = std::move(node),
-                    .resolved_yaml = ""},
+        context{.mesh = mesh,
+                .control = control,
+                .stream = stream,
+                .traces = {},
+                .ranks_on_node = 1,
+                .node = std::move(node),
+                .resolved_yaml = ""},
         trainer(config, test::sampler_of(config), mesh, control, stream, nullptr),
         directory(make_directory(config.run_dir, control)),
-        log(config, environment, directory),
-        checkpoints(config, environment, trainer, log, {}),
-        profiler(config, environment, directory, 0),
+        log(config, context, directory),
+        checkpoints(config, context, trainer, log, {}),
+        profiler(config, context, directory, 0),
         failure(directory, control, config.train.steps) {
     log.begin();
     log.open();
@@ -35,7 +35,7 @@ struct LoopRun {
   /// Returns the exit code. `until`: as train.max_wall_time has it.
   int train(const WallClock& until = WallClock(0)) {
     return train_steps({.config = config,
-                        .environment = environment,
+                        .context = context,
                         .trainer = trainer,
                         .log = log,
                         .checkpoints = checkpoints,
@@ -52,7 +52,7 @@ struct LoopRun {
   }
 
   const RunConfig& config;
-  RunEnvironment environment;
+  RankContext context;
   Trainer trainer;
   RunDirectory directory;
   RunLog log;

@@ -13,13 +13,13 @@ class ResumeTest : public TrainerTest {
  protected:
   ResumeTest()
       : mesh_(make_mpi_communicator(*stream_, "world"), {.dp_shard = 0}),
-        environment_{.mesh = mesh_,
-                     .control = *world_,
-                     .stream = *stream_,
-                     .traces = {},
-                     .ranks_on_node = 1,
-                     .node = "node",
-                     .resolved_yaml = ""},
+        context_{.mesh = mesh_,
+                 .control = *world_,
+                 .stream = *stream_,
+                 .traces = {},
+                 .ranks_on_node = 1,
+                 .node = "node",
+                 .resolved_yaml = ""},
         directory_{.path = folder_ / "run"} {
     config_.model = {.name = "small",
                      .dim = 32,
@@ -40,14 +40,14 @@ class ResumeTest : public TrainerTest {
     write_run_directory(directory_, "", {}, *world_);
     Trainer trainer(config_, test::sampler_of(config_), mesh_, *world_, *stream_, nullptr);
     for (const std::int64_t step : {1, 2}) train_step(trainer, step);
-    RunLog log(config_, environment_, directory_);
+    RunLog log(config_, context_, directory_);
     log.begin();
-    Checkpointing(config_, environment_, trainer, log, {}).finish(2, 2.0);
+    Checkpointing(config_, context_, trainer, log, {}).finish(2, 2.0);
     directory_.resumes = true;
   }
 
   Mesh mesh_;
-  RunEnvironment environment_;
+  RankContext context_;
   RunDirectory directory_;
 };
 
@@ -59,7 +59,7 @@ TEST_F(ResumeTest, AbsMaxesAreTakenOverWhereTheyMeanTheSame) {
     change(now);
     now.checkpoint.allow_changes = {key};
     Trainer trainer(now, test::sampler_of(now), mesh_, *world_, *stream_, nullptr);
-    EXPECT_EQ(resume(now, environment_, directory_, trainer).step, 2);
+    EXPECT_EQ(resume(now, context_, directory_, trainer).step, 2);
     return trainer.model().scaling().known();
   };
   EXPECT_TRUE(knows("float8.delayed_margin", [](RunConfig&) {}));

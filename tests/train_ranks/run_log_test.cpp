@@ -16,13 +16,13 @@ class RunLogTest : public TrainerTest {
  protected:
   RunLogTest()
       : mesh_(make_mpi_communicator(*stream_, "world"), {.dp_shard = 0}),
-        environment_{.mesh = mesh_,
-                     .control = *world_,
-                     .stream = *stream_,
-                     .traces = {},
-                     .ranks_on_node = 1,
-                     .node = "node",
-                     .resolved_yaml = ""},
+        context_{.mesh = mesh_,
+                 .control = *world_,
+                 .stream = *stream_,
+                 .traces = {},
+                 .ranks_on_node = 1,
+                 .node = "node",
+                 .resolved_yaml = ""},
         directory_{.path = folder_ / "run"} {
     write_run_directory(directory_, "", {}, *world_);
   }
@@ -30,14 +30,14 @@ class RunLogTest : public TrainerTest {
   RunStatus status() const { return read_status(directory_.status()).value(); }
 
   Mesh mesh_;
-  RunEnvironment environment_;
+  RankContext context_;
   RunDirectory directory_;
 };
 
 /// By it a job knows, before the start's own first checkpoint, how early it has to be told to save.
 TEST_F(RunLogTest, WhatACheckpointTookIsKnownToTheNextStart) {
   {
-    RunLog log(config_, environment_, directory_);
+    RunLog log(config_, context_, directory_);
     log.begin();
     log.open();
     log.committed(
@@ -49,7 +49,7 @@ TEST_F(RunLogTest, WhatACheckpointTookIsKnownToTheNextStart) {
   }
   world_->barrier();
   directory_.resumes = true;
-  RunLog log(config_, environment_, directory_);
+  RunLog log(config_, context_, directory_);
   log.begin({.step = 4, .checkpoint = "step-000004"});
   log.open();
   if (world_->rank() != 0) return;
@@ -66,7 +66,7 @@ TEST_F(RunLogTest, AStartSaysThatItGoesBeforeItTouchesTheLogAndCountsAfterwards)
       write_status(directory_.status(), {.state = "stopped", .reason = "", .step = 2, .steps = 8, .restarts = 3});
     }
     world_->barrier();
-    RunLog log(config_, environment_, directory_);
+    RunLog log(config_, context_, directory_);
     log.begin({.step = 2, .checkpoint = directory_.checkpoints() + "/step-000002"});
     if (world_->rank() == 0) {
       EXPECT_EQ(status().state, "running");
@@ -91,7 +91,7 @@ class RunWithNoStepLeft : public RunLogTest {
     if (world_->rank() == 0) write_status(directory_.status(), before);
     world_->barrier();
     left_ = text();
-    RunLog log(config_, environment_, directory_);
+    RunLog log(config_, context_, directory_);
     log.begin({.step = 4, .checkpoint = directory_.checkpoints() + "/step-000004"});
     log.open();
     log.sync();

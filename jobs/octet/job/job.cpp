@@ -53,9 +53,8 @@ std::vector<std::string> in_rank_order(const std::vector<std::string>& hosts, co
 /// A run of another job, or of none, that owns the directory now: nothing there is this job's to read or to write, but
 /// its own launches.
 std::optional<OwnerRecord> another_run(const JobOptions& o) {
-  const std::string job = o.job;
   const auto owner = ask_owner(o.run_dir);
-  if (!owner || owner->gone() || (!job.empty() && owner->owner.job.id == job)) return std::nullopt;
+  if (!owner || owner->gone() || (!o.job.empty() && owner->owner.job.id == o.job)) return std::nullopt;
   return owner->owner;
 }
 
@@ -63,8 +62,8 @@ JobDecision refusal(const std::string& run, const OwnerRecord& owner) {
   return {JobAction::stop, fmt::format("another run is at work in {}: {}", run, describe(owner))};
 }
 
-/// Prints that the job stops, where it does.
-bool is_another_runs(const JobOptions& o) {
+/// Prints that the job stops, where the directory is another run's, and says whether it is.
+bool stop_if_another_run(const JobOptions& o) {
   const auto owner = another_run(o);
   if (owner) print_decision(refusal(o.run_dir, *owner), {});
   return owner.has_value();
@@ -88,7 +87,7 @@ JobAction after_lost_launch(const std::optional<ToldToEnd>& told) {
 }
 
 int before(const JobOptions& o) {
-  if (is_another_runs(o)) return 0;
+  if (stop_if_another_run(o)) return 0;
   JobFacts facts = facts_of(o);
   facts.launched = false;
   facts.nodes_wanted = o.nodes;
@@ -150,10 +149,8 @@ int rest(const JobOptions& o) {
 
 /// Slurm did not do what was decided.
 int refused(const JobOptions& o) {
-  if (is_another_runs(o)) return 0;
-  const std::string run = o.run_dir;
-  const std::string reason = o.reason;
-  note_end(run, {JobAction::stop, reason.empty() ? "Slurm refused " + o.what : reason});
+  if (stop_if_another_run(o)) return 0;
+  note_end(o.run_dir, {JobAction::stop, o.reason.empty() ? "Slurm refused " + o.what : o.reason});
   return 0;
 }
 
@@ -181,25 +178,24 @@ int stop_again(const LaunchRecord& record, const std::string& run) {
 }
 
 int after(const JobOptions& o) {
-  const std::string run = o.run_dir, job = o.job;
   JobFacts facts = facts_of(o);
-  LaunchLog log(run);
-  LaunchRecord* record = log.running(job);
-  if (record == nullptr) record = log.decided(job);
+  LaunchLog log(o.run_dir);
+  LaunchRecord* record = log.running(o.job);
+  if (record == nullptr) record = log.decided(o.job);
   auto other = another_run(o);
-  if (!other && record != nullptr) other = owner_since(*record, run);
-  if (other) return after_refusal(log, record, run, *other);
-  if (record == nullptr) throw usage_error("job", "{}/job/launches: no launch of job {} is under way", run, job);
-  if (record->action == name_of(JobAction::stop)) return stop_again(*record, run);
+  if (!other && record != nullptr) other = owner_since(*record, o.run_dir);
+  if (other) return after_refusal(log, record, o.run_dir, *other);
+  if (record == nullptr)
+    throw usage_error("job", "{}/job/launches: no launch of job {} is under way", o.run_dir, o.job);
+  if (record->action == name_of(JobAction::stop)) return stop_again(*record, o.run_dir);
   record->action.clear();  // decided before: anew, since the job may have been told to end since then
-  const std::string launcher = o.launcher_code;
-  if (launcher == "none") {
-    end_unstarted(*record, run, facts.terminated);
+  if (o.launcher_code == "none") {
+    end_unstarted(*record, o.run_dir, facts.terminated);
   } else {
-    end_launch(*record, run, launcher, o.said);
+    end_launch(*record, o.run_dir, o.launcher_code, o.said);
   }
   // Slurm does not say it any more once the job is back in the queue.
-  const auto told = told_to_end(run, job);
+  const auto told = told_to_end(o.run_dir, o.job);
   facts.timed_out = facts.timed_out || (told && told->at_limit);
   // With spares the job outlives its nodes: only one that is back in the queue was ended for it.
   if (facts.requeued && tells_of_failed_node(read_text_file(o.said).value_or(""))) {
@@ -217,7 +213,7 @@ int after(const JobOptions& o) {
   } catch (const Error& e) {  // a full disk: nothing that comes next could be kept
     decision = {JobAction::stop, fmt::format("{}; {}", e.what(), facts.last.reason)};
   }
-  if (decision.action == JobAction::stop) note_end(run, decision);
+  if (decision.action == JobAction::stop) note_end(o.run_dir, decision);
   print_decision(decision, {});
   return 0;
 }

@@ -11,12 +11,12 @@ namespace octet {
 // of another one, or by hand with RUN/job.sh: it does what the newest recorded job before it does, since that one's
 // script stands there.
 
-/// Those with no step to take where `steps` of the run are done, in whatever submission they came.
+/// The waiting jobs with no step to take where `steps` of the run are done, in whatever submission they came.
 std::vector<std::string> without_steps(const std::vector<submit::JobRecord>& jobs,
                                        const std::vector<std::string>& waiting, std::int64_t steps);
 
-/// Those that do the same as this job, which had to stop: of its chain, or added to it later with the same settings and
-/// nodes. Others may be what a person has submitted to do better.
+/// The waiting jobs that do the same as this one, which had to stop: of its chain, or added to it later with the same
+/// settings and nodes. Others may be what a person has submitted to do better.
 std::vector<std::string> of_the_same(const std::vector<submit::JobRecord>& jobs,
                                      const std::vector<std::string>& waiting, const std::string& job);
 

@@ -6,7 +6,7 @@
 /// two bf16, which are compared without taking them apart: Hopper has an instruction for both.
 namespace octet::cuda {
 
-/// That of one value.
+/// The magnitude of one value.
 __device__ __forceinline__ unsigned magnitude(float x) {
   return __float_as_uint(x) & 0x7FFFFFFFu;
 }

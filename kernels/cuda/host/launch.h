@@ -14,8 +14,8 @@
 /// What every launch shares, on the host side.
 namespace octet::cuda {
 
-/// Those of an H100, by which grids are sized whose blocks stay and go on from piece to piece. Not those of the GPU at
-/// hand: how many blocks there are decides the bits of their sums, which are the same on all GPUs.
+/// The multiprocessors of an H100, by which grids are sized whose blocks stay and go on from piece to piece. Not those
+/// of the GPU at hand: how many blocks there are decides the bits of their sums, which are the same on all GPUs.
 constexpr int h100_multiprocessors = 132;
 
 /// Blocks of a grid-stride loop: enough for every multiprocessor to have several, and no more than there is work.

@@ -62,10 +62,6 @@ MPI_Op max_op() {
 
 }  // namespace
 
-bool is_exact(DType dtype, ReduceOp op) {
-  return dtype == DType::i32 || (dtype == DType::f32 && op == ReduceOp::max);
-}
-
 ExactReduction exact_reduction(DType dtype, ReduceOp op) {
   if (!is_exact(dtype, op)) throw internal_error("comm", "sums of {} depend on their order", name_of(dtype));
   if (dtype == DType::f32) return {MPI_FLOAT, max_op()};

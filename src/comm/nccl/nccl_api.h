@@ -47,8 +47,8 @@ struct NcclApi {
   int ranks_an_id = 128;
 };
 
-/// That of libnccl.so.2, loaded when it is first asked for. Usage error when it is not found or older than 2.19:
-/// communicators cannot be polled before 2.18, nor memory be registered before 2.19.
+/// The functions of libnccl.so.2, loaded when it is first asked for. Usage error when it is not found or older
+/// than 2.19: communicators cannot be polled before 2.18, nor memory be registered before 2.19.
 const NcclApi& nccl_api();
 
 /// make_nccl_communicator with the functions of `api`, which must outlive it; for tests also on a CPU stream.

@@ -42,7 +42,7 @@ void StageLinks::receive(const PipelineStep& step, const Tensor& data) {
 
 void StageLinks::take(const PipelineStep& step, const Tensor& data) {
   const auto message =
-      coming_[static_cast<std::size_t>(step.direction())].extract(Work{step.pass.micro_batch, step.pass.chunk});
+      coming_[static_cast<std::size_t>(step.direction())].extract(Message{step.pass.micro_batch, step.pass.chunk});
   if (message.empty()) throw internal_error("parallel", "{} was not received", text_of(step.pass, 2));
   message.mapped()->wait(compute_);
   if (step.direction() == Direction::up) return;

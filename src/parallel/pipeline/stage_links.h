@@ -46,7 +46,7 @@ class StageLinks {
     std::unique_ptr<Event> taken;
     bool used = false;
   };
-  using Work = std::pair<int, int>;  ///< micro-batch and chunk
+  using Message = std::pair<int, int>;  ///< micro-batch and chunk
 
   Link& link(Direction d) { return links_[static_cast<std::size_t>(d)]; }
 
@@ -54,7 +54,7 @@ class StageLinks {
   std::array<Link, 2> links_;
   std::vector<Landing> landings_;
   std::map<int, std::vector<std::unique_ptr<Transfer>>> going_;  ///< by slot
-  std::array<std::map<Work, std::unique_ptr<Transfer>>, 2> coming_;
+  std::array<std::map<Message, std::unique_ptr<Transfer>>, 2> coming_;
 };
 
 }  // namespace octet

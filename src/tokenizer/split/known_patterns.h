@@ -6,11 +6,11 @@ namespace octet {
 
 // Patterns that no tokenizer.json spells out, in Oniguruma's syntax.
 
-/// That of GPT-2, by which ByteLevel cuts with use_regex; r50k_base and p50k_base have it too.
+/// The pattern of GPT-2, by which ByteLevel cuts with use_regex; r50k_base and p50k_base have it too.
 inline constexpr std::string_view gpt2_pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-/// That of OpenAI's o200k_base.
+/// The pattern of OpenAI's o200k_base.
 inline constexpr std::string_view o200k_pattern =
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"

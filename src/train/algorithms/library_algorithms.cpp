@@ -92,17 +92,17 @@ AlgorithmRules attention_rules(const RunConfig& config, const RunDirectory& dire
 
 }  // namespace
 
-void choose_library_algorithms(const RunConfig& config, const RunEnvironment& environment) {
-  Stream& stream = environment.stream;
+void choose_library_algorithms(const RunConfig& config, const RankContext& context) {
+  Stream& stream = context.stream;
   if (stream.device().type() != DeviceType::cuda) return;
   const bool gemms = config.cuda.may_time_gemms() || !config.cuda.gemm_plans.empty();
   const bool attention = config.cuda.may_time_attention();
   if (!gemms && !attention) return;  // nothing is in force: the heuristics choose
-  Mesh& mesh = environment.mesh;
+  Mesh& mesh = context.mesh;
   const ProblemList work = problems_of_run(config, mesh.shape(), mesh.world().rank(), DeviceType::cuda);
-  const RunDirectory& directory = environment.directory;
+  const RunDirectory& directory = context.directory;
   const auto choose = [&](const AlgorithmRules& rules, const AlgorithmLibrary& library) {
-    choose_algorithms(config, rules, directory, environment.control, library);
+    choose_algorithms(config, rules, directory, context.control, library);
   };
   if (gemms) choose(gemm_rules(config, directory, work), gemm_library(stream, work.gemms));
   if (attention) {

@@ -36,13 +36,13 @@ void tell_what_is_unused(const CheckpointConfig& c) {
 
 }  // namespace
 
-Checkpointing::Checkpointing(const RunConfig& config, const RunEnvironment& environment, Trainer& trainer, RunLog& log,
+Checkpointing::Checkpointing(const RunConfig& config, const RankContext& context, Trainer& trainer, RunLog& log,
                              const StartingPoint& from)
     : config_(config),
-      environment_(environment),
+      context_(context),
       log_(log),
-      rank0_(environment.control.rank() == 0),
-      interval_(interval_of(config.checkpoint, environment.control.size())),
+      rank0_(context.control.rank() == 0),
+      interval_(interval_of(config.checkpoint, context.control.size())),
       max_age_(max_age_of(config.checkpoint)),
       first_step_(from.step + 1),
       last_saved_(from.checkpoint.empty() ? -1 : from.step),
@@ -55,7 +55,7 @@ Checkpointing::Checkpointing(const RunConfig& config, const RunEnvironment& envi
   state_ = {.seed = config.seed,
             .data_fingerprint = trainer.sampler().fingerprint(),
             .config = stored_yaml(config),
-            .layout = layout_text(environment.mesh.shape()),
+            .layout = layout_text(context.mesh.shape()),
             .program = "octet " OCTET_VERSION};
   pieces_ = held_pieces(trainer.model());
   const RunPhaseScope phase(RunPhase::checkpoint);
@@ -68,7 +68,7 @@ Checkpointing::Checkpointing(const RunConfig& config, const RunEnvironment& envi
                                .restored = from.checkpoint.empty() ? -1 : from.step,
                                .writers_per_node = *parse_writers(config.checkpoint.writers_per_node),
                                .owner = {.name = owner.name, .verify = [owner] { owner.verify(); }}},
-      environment.control, environment.stream);
+      context.control, context.stream);
   saver_->prepare(pieces_);
 }
 
@@ -106,7 +106,7 @@ void Checkpointing::failed(const Error& error) {
   const checkpoint::Age age = times_.failed(state_.step);
   const bool proof = config_.checkpoint.test_write && state_.step == first_step_;
   const std::string last = newest_.empty() ? "there is no checkpoint yet" : "the last one stays: " + newest_;
-  if (largest(proof || is_too_old(age, limit) ? 1 : 0, environment_.control) != 0) {
+  if (largest(proof || is_too_old(age, limit) ? 1 : 0, context_.control) != 0) {
     throw Error(error.code(),
                 fmt::format("{}; {}; {}", error.what(), last,
                             proof ? "checkpoint.test_write asks for storage that works"
@@ -136,7 +136,7 @@ std::optional<Error> Checkpointing::begin(std::int64_t step, double loss, bool l
     const auto begin = std::chrono::steady_clock::now();
     last_saved_ = step;
     times_.begun(step);
-    together("checkpoints", fmt::format("step {} cannot be saved", step), environment_.control, [&] {
+    together("checkpoints", fmt::format("step {} cannot be saved", step), context_.control, [&] {
       if (rank0_) log_.directory().owner.verify();  // first: what another run has replaced is no fault of the disk
       log_.sync();
     });

@@ -24,7 +24,7 @@ namespace octet {
 /// checkpoint.max_age, all ranks throw when a save that begins then fails.
 class Checkpointing {
  public:
-  Checkpointing(const RunConfig& config, const RunEnvironment& environment, Trainer& trainer, RunLog& log,
+  Checkpointing(const RunConfig& config, const RankContext& context, Trainer& trainer, RunLog& log,
                 const StartingPoint& from);
 
   bool on() const { return saver_ != nullptr; }
@@ -62,7 +62,7 @@ class Checkpointing {
   bool may_judge(const checkpoint::Interval& interval) const;
 
   const RunConfig& config_;
-  const RunEnvironment& environment_;
+  const RankContext& context_;
   RunLog& log_;
   bool rank0_;
   checkpoint::Interval interval_;

@@ -26,8 +26,8 @@ bool logs(const RunConfig& c, std::int64_t step, bool last) {
 }
 
 /// What a slow rank is on its node: a stage that costs more than the others is slow too.
-std::string place_of(const RunEnvironment& environment) {
-  const int ranks = environment.mesh.shape().pp, rank = environment.mesh.coordinates().pp;
+std::string place_of(const RankContext& context) {
+  const int ranks = context.mesh.shape().pp, rank = context.mesh.coordinates().pp;
   return ranks == 1 ? "" : fmt::format(", rank {} of {} of its pipeline,", rank, ranks);
 }
 
@@ -39,9 +39,9 @@ class Loop {
         done_(parts.failure.done()),
         first_(done_ + 1),
         late_(reads_late(parts.config)),
-        steps_(parts.trainer, parts.environment.control, late_),
-        slow_ranks_(parts.config.train.slow_rank_every, parts.config.train.slow_rank_factor, parts.environment.waits,
-                    parts.environment.control, parts.environment.node, place_of(parts.environment)) {}
+        steps_(parts.trainer, parts.context.control, late_),
+        slow_ranks_(parts.config.train.slow_rank_every, parts.config.train.slow_rank_factor, parts.context.waits,
+                    parts.context.control, parts.context.node, place_of(parts.context)) {}
 
   int run() {
     if (first_ > parts_.config.train.steps) {
@@ -71,7 +71,7 @@ class Loop {
   /// it time for a step, so that every start makes progress.
   std::optional<int> end_unbegun() {
     const auto own = static_cast<int>(parts_.stop.urgent_reason());
-    const auto stop = static_cast<StopReason>(largest(own, parts_.environment.control));
+    const auto stop = static_cast<StopReason>(largest(own, parts_.context.control));
     if (stop == StopReason::none) return std::nullopt;
     parts_.checkpoints.finish_pending();
     return leave(stopped_by(stop));
@@ -127,10 +127,9 @@ class Loop {
     Outcome outcome{result};
     if (state_is_read(result.step, stop)) parts_.trainer.join_update();
     if (!outcome.bad() && compares_replicas(result.step, stop)) {
-      outcome.replica_difference =
-          find_replica_difference(parts_.trainer.model().all_parameters(), parts_.trainer.model().parameters(),
-                                  parts_.trainer.model().master(), parts_.environment.mesh.shape(),
-                                  parts_.environment.control, parts_.environment.stream, parts_.environment.node);
+      outcome.replica_difference = find_replica_difference(
+          parts_.trainer.model().all_parameters(), parts_.trainer.model().parameters(), parts_.trainer.model().master(),
+          parts_.context.mesh.shape(), parts_.context.control, parts_.context.stream, parts_.context.node);
     }
     if (!outcome.bad() && validates(result.step)) outcome.validation_loss = parts_.trainer.validate();
     result.spent += parts_.trainer.clock().take();
@@ -140,7 +139,7 @@ class Loop {
   /// Pieces that ranks have in common are saved once: a checkpoint would hide that they differ.
   bool compares_replicas(std::int64_t step, StopReason stop) const {
     const std::int64_t every = parts_.config.parallel.check_replicas_every;
-    const bool tied_over_stages = parts_.config.model.tied_embedding && parts_.environment.mesh.shape().pp > 1;
+    const bool tied_over_stages = parts_.config.model.tied_embedding && parts_.context.mesh.shape().pp > 1;
     const bool last = is_last(step) || stop != StopReason::none;
     const bool saves = parts_.checkpoints.on() && (checkpoint_due_ || last);
     return is_due(every, step) || (saves && (every > 0 || tied_over_stages));
@@ -190,7 +189,7 @@ class Loop {
     if (ending.stop != StopReason::none && parts_.checkpoints.on() && !parts_.checkpoints.newest().empty()) {
       ending.exit_code = ExitCode::resumable;
     }
-    tell_shared_warnings(parts_.environment.control);
+    tell_shared_warnings(parts_.context.control);
     write_down(ending);
     parts_.checkpoints.wait_for_view();
     return static_cast<int>(ending.exit_code);
@@ -198,7 +197,7 @@ class Loop {
 
   void write_down(const Ending& ending) {
     parts_.log.end(ending.state, ending.reason, static_cast<int>(ending.exit_code), done_);
-    parts_.failure.end(parts_.environment.control);
+    parts_.failure.end(parts_.context.control);
   }
 
   /// A run that has come to its end, by whatever way, leaves no request for one to the next start.

@@ -13,7 +13,7 @@ namespace octet {
 /// What the loop works with.
 struct LoopParts {
   const RunConfig& config;
-  const RunEnvironment& environment;
+  const RankContext& context;
   Trainer& trainer;
   RunLog& log;
   Checkpointing& checkpoints;

@@ -11,10 +11,10 @@
 namespace octet {
 namespace {
 
-std::vector<RankTime> gather_times(const Breakdown& seconds, const RunEnvironment& environment) {
+std::vector<RankTime> gather_times(const Breakdown& seconds, const RankContext& context) {
   const std::string mine(reinterpret_cast<const char*>(&seconds), sizeof seconds);
   std::vector<RankTime> times;
-  for (const std::string& bytes : gather_bytes(mine + environment.node, environment.control)) {
+  for (const std::string& bytes : gather_bytes(mine + context.node, context.control)) {
     RankTime& time = times.emplace_back();
     std::memcpy(&time.seconds, bytes.data(), sizeof time.seconds);
     time.node = bytes.substr(sizeof time.seconds);
@@ -29,14 +29,14 @@ void write(const OwnerMark& owner, const std::string& path, const std::string& t
 
 }  // namespace
 
-Profiler::Profiler(const RunConfig& config, const RunEnvironment& environment, const RunDirectory& directory,
+Profiler::Profiler(const RunConfig& config, const RankContext& context, const RunDirectory& directory,
                    std::int64_t done)
-    : environment_(environment), directory_(directory), steps_(*parse_profile_steps(config.train.profile)) {
+    : context_(context), directory_(directory), steps_(*parse_profile_steps(config.train.profile)) {
   if (steps_.none()) return;
-  if (environment.traces.timeline == nullptr) {
+  if (context.traces.timeline == nullptr) {
     throw internal_error("train", "train.profile = {} without a timeline", config.train.profile);
   }
-  environment.traces.timeline->name_stream(environment.control.stream(), "control");
+  context.traces.timeline->name_stream(context.control.stream(), "control");
   if (done < steps_.last) return;
   finished_ = true;
   if (log::rank() == 0) {
@@ -46,10 +46,10 @@ Profiler::Profiler(const RunConfig& config, const RunEnvironment& environment, c
 
 void Profiler::begin_step(std::int64_t step) {
   if (finished_ || step < steps_.first || step > steps_.last) return;
-  Timeline& timeline = *environment_.traces.timeline;
+  Timeline& timeline = *context_.traces.timeline;
   if (!begun_) {
-    environment_.stream.synchronize();  // a step may be under way
-    environment_.control.barrier();     // so that the ranks' zeros are one moment, as well as may be
+    context_.stream.synchronize();  // a step may be under way
+    context_.control.barrier();     // so that the ranks' zeros are one moment, as well as may be
     timeline.begin();
   }
   begun_ = true;
@@ -58,7 +58,7 @@ void Profiler::begin_step(std::int64_t step) {
 
 void Profiler::end_step(std::int64_t step) {
   if (!begun_ || finished_) return;
-  environment_.traces.timeline->end_step();
+  context_.traces.timeline->end_step();
   if (step == steps_.last) finish();
 }
 
@@ -74,11 +74,11 @@ void Profiler::end_run(std::int64_t step) {
 }
 
 void Profiler::finish() {
-  const Recording recording = environment_.traces.timeline->end();
+  const Recording recording = context_.traces.timeline->end();
   finished_ = true;
-  const int rank = environment_.mesh.world().rank();
-  const std::vector<RankTime> ranks = gather_times(break_down(recording.spans, recording.wall), environment_);
-  write(directory_.owner, directory_.profile(rank), chrome_trace(recording, rank, environment_.node));
+  const int rank = context_.mesh.world().rank();
+  const std::vector<RankTime> ranks = gather_times(break_down(recording.spans, recording.wall), context_);
+  write(directory_.owner, directory_.profile(rank), chrome_trace(recording, rank, context_.node));
   if (rank != 0) return;
   write(directory_.owner, directory_.profile(), profile_json(recording, ranks));
   log::info("{}", profile_table(recording, ranks));

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "src/run_config/options/option_texts.h"
+#include "src/train/start/rank_context.h"
 #include "src/train/start/run_directory.h"
-#include "src/train/start/run_environment.h"
 
 namespace octet {
 
@@ -12,8 +12,7 @@ namespace octet {
 class Profiler {
  public:
   /// `done`: finished steps of earlier starts; says so where they leave nothing to profile.
-  Profiler(const RunConfig& config, const RunEnvironment& environment, const RunDirectory& directory,
-           std::int64_t done);
+  Profiler(const RunConfig& config, const RankContext& context, const RunDirectory& directory, std::int64_t done);
 
   /// begin_step() and end_step() enclose all that belongs to a step. After the last step of train.profile the files are
   /// written.
@@ -26,7 +25,7 @@ class Profiler {
  private:
   void finish();
 
-  const RunEnvironment& environment_;
+  const RankContext& context_;
   RunDirectory directory_;
   ProfileSteps steps_;
   bool begun_ = false, finished_ = false;

@@ -1,12 +1,14 @@
 #pragma once
 
 #include "src/train/run/stop_request.h"
-#include "src/train/start/run_environment.h"
+#include "src/train/start/failure_status.h"
+#include "src/train/start/rank_context.h"
 
 namespace octet {
 
 /// The whole run: plan, resume, train, validate, save, log, stop. Collective. Returns the exit code, the same on every
-/// rank. `signal` was made when the process began, so that a request that comes while it starts counts too.
-int run_training(const RunConfig& config, const RunEnvironment& environment, const StopSignal& signal);
+/// rank. `failure`: of the run's directory. `signal` was made when the process began, so that a request that comes
+/// while it starts counts too.
+int run_training(const RunConfig& config, const RankContext& context, FailureStatus& failure, const StopSignal& signal);
 
 }  // namespace octet

@@ -25,16 +25,16 @@ void log_model(const ModelConfig& m) {
             static_cast<double>(m.parameters()) / 1e6, m.layers, m.dim, m.heads, m.kv_heads, m.ffn_dim, m.vocab_size);
 }
 
-void log_layout(const RunConfig& config, const RunEnvironment& environment) {
-  const MeshShape& mesh = environment.mesh.shape();
+void log_layout(const RunConfig& config, const RankContext& context) {
+  const MeshShape& mesh = context.mesh.shape();
   const FsdpOptions fsdp = fsdp_options(config, mesh.dp_shard);
-  log::info("mesh: {} rank(s) = {}; {}", environment.control.size(), layout_text(mesh), zero_text(fsdp, mesh.dp_shard));
+  log::info("mesh: {} rank(s) = {}; {}", context.control.size(), layout_text(mesh), zero_text(fsdp, mesh.dp_shard));
   if (fsdp.keep_transposed) log::info("8-bit weights: transposed copies are kept until the optimizer step");
   if (mesh.dp_shard > 1) {
     log::info("gradients between shards: {}, summed in fp32; gathers and reductions {}", config.parallel.gradient_wire,
               fsdp.overlap ? "on streams of their own" : "in line");
   }
-  if (fsdp.gemm_gradients != DType::f32) log::info("gradients of the blocks' linears leave their GEMMs in bf16");
+  if (fsdp.gemm_gradient_dtype != DType::f32) log::info("gradients of the blocks' linears leave their GEMMs in bf16");
   if (mesh.tp > 1) {
     log::info("tensor parallelism: {}", config.parallel.async_tp ? "parts of gathers and sums travel beside the GEMMs"
                                                                  : "gathers and sums in line");
@@ -82,7 +82,7 @@ std::string sums_text(const RunConfig& config) {
   return fmt::format("{}, with fast accumulation {}", on_gpu ? "the GPU's" : name_of(config.float8.accumulate), fast);
 }
 
-void log_precision(const RunConfig& config, const RunEnvironment& environment) {
+void log_precision(const RunConfig& config, const RankContext& context) {
   if (config.precision == Precision::float8) {
     log::info("precision float8: {}; sums of fp8 products {}", float8_recipe(config.float8)->describe(),
               sums_text(config));
@@ -92,33 +92,33 @@ void log_precision(const RunConfig& config, const RunEnvironment& environment) {
   log::info("formats of the GEMMs:\n{}", gemm_format_table(config.model, config.precision, config.float8));
   if (config.parallel.tp == 1) return;
   for (const EqualBlocks& blocks : equal_blocks(config.model, config.precision, config.float8)) {
-    log::info("tensor parallelism in {}:\n{}", blocks.text(),
-              exchange_table(llama_settings(config, environment.mesh.coordinates().tp), blocks.layers.front(),
-                             environment.stream));
+    log::info(
+        "tensor parallelism in {}:\n{}", blocks.text(),
+        exchange_table(llama_settings(config, context.mesh.coordinates().tp), blocks.layers.front(), context.stream));
   }
 }
 
-void log_memory_plan(const RunConfig& config, const RunEnvironment& environment, const MemoryPlan& plan) {
+void log_memory_plan(const RunConfig& config, const RankContext& context, const MemoryPlan& plan) {
   log::info("memory plan:\n{}", memory_table(plan, nullptr));
-  const MeshShape& mesh = environment.mesh.shape();
+  const MeshShape& mesh = context.mesh.shape();
   if (mesh.pp == 1) return;
   log::info("memory plan of the pipeline's ranks:\n{}",
-            pipeline_table(plan_pipeline(config, mesh, environment.ranks_on_node, config.device)));
+            pipeline_table(plan_pipeline(config, mesh, context.ranks_on_node, config.device)));
 }
 
 }  // namespace
 
-void log_run_banner(const RunConfig& config, const RunEnvironment& environment, const MemoryPlan& plan,
+void log_run_banner(const RunConfig& config, const RankContext& context, const MemoryPlan& plan,
                     const std::string& recompute, const Trainer& trainer) {
   log_model(config.model);
-  log_layout(config, environment);
+  log_layout(config, context);
   log_batch(config);
-  log_positions(config, environment.control.rank() == 0);
-  log_data(config, trainer.sampler(), environment.control.rank() == 0);
-  log_precision(config, environment);
+  log_positions(config, context.control.rank() == 0);
+  log_data(config, trainer.sampler(), context.control.rank() == 0);
+  log_precision(config, context);
   log::info("recompute, a rank:\n{}", recompute);
-  log_memory_plan(config, environment, plan);
-  log::info("run directory: {}", environment.directory.path);
+  log_memory_plan(config, context, plan);
+  log::info("run directory: {}", context.directory.path);
 }
 
 }  // namespace octet

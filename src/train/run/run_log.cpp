@@ -8,15 +8,14 @@
 
 namespace octet {
 
-RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory)
+RunLog::RunLog(const RunConfig& config, const RankContext& context, RunDirectory directory)
     : config_(config),
-      environment_(environment),
+      context_(context),
       directory_(std::move(directory)),
       metrics_(directory_),
       status_(directory_, config.train.steps),
-      writes_(environment.control.rank() == 0),
-      throughput_(config, environment.control.size(), environment.stream.device(),
-                  float8_flops(config, environment.stream)) {}
+      writes_(context.control.rank() == 0),
+      throughput_(config, context.control.size(), context.stream.device(), float8_flops(config, context.stream)) {}
 
 void RunLog::begin(const StartingPoint& from) {
   from_ = from.step;
@@ -60,7 +59,7 @@ void RunLog::warn_if_no_targets(std::int64_t step, const StepWork& work) {
 void RunLog::log_step(const StepResult& result, std::optional<double> validation_loss) {
   if (!writes_) return;
   const StepMetrics metrics = throughput_.take_line(result, validation_loss, status_.restarts());
-  if (environment_.lease != nullptr) environment_.lease->verify_if_late();  // a line of it is read as the owner's
+  if (context_.lease != nullptr) context_.lease->verify_if_late();  // a line of it is read as the owner's
   metrics_.record(metrics);
   log::out("{}", console_line(metrics));
 }
@@ -79,7 +78,7 @@ void RunLog::log_non_finite(const StepResult& result) {
 }
 
 void RunLog::log_memory(const MemoryPlan& plan) {
-  Device& device = environment_.stream.device();
+  Device& device = context_.stream.device();
   log::info("memory after the first step:\n{}", memory_table(plan, &device.ledger()));
   if (device.used_bytes() < 0) return;
   log::info("in use on the device, with CUDA's context and libraries: {:.1f} of {:.1f} MiB",
@@ -120,8 +119,8 @@ void RunLog::end(const std::string& state, const std::string& reason, int exit_c
   status_.write(state, reason, exit_code, step);
   const std::string line = fmt::format("{} after step {}: {}{}", state, step, reason, throughput_.summary());
   state == "failed" ? log::error("{}", line) : log::info("{}", line);
-  if (exit_code == static_cast<int>(ExitCode::resumable) && !environment_.command.empty()) {
-    log::info("to go on: {}", environment_.command);
+  if (exit_code == static_cast<int>(ExitCode::resumable) && !context_.command.empty()) {
+    log::info("to go on: {}", context_.command);
   }
 }
 

@@ -9,7 +9,7 @@
 #include "src/train/run/metrics_book.h"
 #include "src/train/run/status_book.h"
 #include "src/train/run/throughput.h"
-#include "src/train/start/run_environment.h"
+#include "src/train/start/rank_context.h"
 
 namespace octet {
 
@@ -17,7 +17,7 @@ namespace octet {
 class RunLog {
  public:
   /// Touches no file.
-  RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory);
+  RunLog(const RunConfig& config, const RankContext& context, RunDirectory directory);
 
   /// Writes in status.json that the run goes, for which a full disk has room where there is such a file already; to be
   /// called once, before all that follows. Where the file says that all steps are done, and none is left, no file is
@@ -67,7 +67,7 @@ class RunLog {
   void go_on();
 
   const RunConfig& config_;
-  const RunEnvironment& environment_;
+  const RankContext& context_;
   RunDirectory directory_;
   MetricsBook metrics_;
   StatusBook status_;

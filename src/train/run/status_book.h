@@ -21,7 +21,7 @@ class StatusBook {
   /// Says that the run goes, after the step that it goes on from. Where the file says that all steps are done, and none
   /// is left, it stays as it is.
   void begin(const StartingPoint& from);
-  /// That it does: an earlier start has finished the run.
+  /// Says whether an earlier start has done all steps, so that begin() left the file as it was.
   bool was_finished() const { return was_finished_; }
 
   /// Counts this start, where the run has been started before; false where it has not.

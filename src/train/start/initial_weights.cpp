@@ -54,20 +54,20 @@ std::string look_for_all(const std::string& from, Communicator& control, const s
 }
 
 /// Every rank reads the headers for itself; where one cannot, all end together. Returns what they are, for the log.
-std::string load_folder(const std::string& from, const RunEnvironment& environment, ShardedModel& model) {
-  Communicator& control = environment.control;
+std::string load_folder(const std::string& from, const RankContext& context, ShardedModel& model) {
+  Communicator& control = context.control;
   const auto folder = checkpoint::open_together(from, "train", fmt::format("init.from = {}", from), control);
   for (const std::string& name : folder.ignored()) log::info("not needed: {}", name);
-  Staging staging(environment.stream);
+  Staging staging(context.stream);
   load_masters(model.parameters(), model.master(), folder, staging, control, Weights::finite);
   return fmt::format("of the Hugging Face folder {}", from);
 }
 
 /// Of a run the newest whole checkpoint, which may be an older one than `looked_at`. Returns as load_folder.
-std::string load_checkpoint(const RunConfig& config, const std::string& looked_at, const RunEnvironment& environment,
+std::string load_checkpoint(const RunConfig& config, const std::string& looked_at, const RankContext& context,
                             ShardedModel& model) {
   const std::string& from = config.init.from;
-  Communicator& control = environment.control;
+  Communicator& control = context.control;
   const auto found = checkpoint::find_checkpoint(from, control);
   if (!found) throw usage_error("train", "init.from = {}: its checkpoints are gone", from);
   if (found->directory != looked_at) {
@@ -76,7 +76,7 @@ std::string load_checkpoint(const RunConfig& config, const std::string& looked_a
       return found->directory;
     });
   }
-  Staging staging(environment.stream);
+  Staging staging(context.stream);
   CheckpointSource source{found->directory, found->manifest, &control};
   load_masters(model.parameters(), model.master(), source, staging, Weights::finite);
   return fmt::format("of {}, step {}", found->directory, found->manifest.state.step);
@@ -84,17 +84,17 @@ std::string load_checkpoint(const RunConfig& config, const std::string& looked_a
 
 }  // namespace
 
-void load_initial_weights(const RunConfig& config, const RunEnvironment& environment, Trainer& trainer) {
+void load_initial_weights(const RunConfig& config, const RankContext& context, Trainer& trainer) {
   const std::string& from = config.init.from;
   if (from.empty()) return;
   const auto start = std::chrono::steady_clock::now();
-  const std::string looked_at = look_for_all(
-      from, environment.control, [&] { return look_at_initial_weights(config, tokenizer_of_data(config)); });
-  const std::string what = looked_at.empty() ? load_folder(from, environment, trainer.model())
-                                             : load_checkpoint(config, looked_at, environment, trainer.model());
-  if (looked_at.empty() && environment.control.rank() == 0) warn_of_unknown_tokenizer(config);
+  const std::string looked_at =
+      look_for_all(from, context.control, [&] { return look_at_initial_weights(config, tokenizer_of_data(config)); });
+  const std::string what = looked_at.empty() ? load_folder(from, context, trainer.model())
+                                             : load_checkpoint(config, looked_at, context, trainer.model());
+  if (looked_at.empty() && context.control.rank() == 0) warn_of_unknown_tokenizer(config);
   trainer.model().weights_changed();
-  environment.control.barrier();  // no rank begins a step, with its shorter deadline, while another still reads
+  context.control.barrier();  // no rank begins a step, with its shorter deadline, while another still reads
   log::info("initial weights: those {}, read in {:.2f} s; the moments are zero, and the run begins at step 0", what,
             seconds_since(start));
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "src/run_config/run_config.h"
-#include "src/train/start/run_environment.h"
+#include "src/train/start/rank_context.h"
 #include "src/train/step/trainer.h"
 
 namespace octet {
@@ -13,6 +13,6 @@ namespace octet {
 /// each rank reads what it holds; a checkpoint is verified before: of a run the newest whole one counts, and is looked
 /// at too. Does nothing where init.from is empty. The data's tokenizer is that of config.data.history. Throws as
 /// files::read_together too. Collective over `control`.
-void load_initial_weights(const RunConfig& config, const RunEnvironment& environment, Trainer& trainer);
+void load_initial_weights(const RunConfig& config, const RankContext& context, Trainer& trainer);
 
 }  // namespace octet

@@ -124,16 +124,16 @@ bool keeps_recipe(const std::vector<SettingChange>& changes) {
 
 }  // namespace
 
-StartingPoint resume(RunConfig& config, const RunEnvironment& environment, const RunDirectory& run, Trainer& trainer) {
+StartingPoint resume(RunConfig& config, const RankContext& context, const RunDirectory& run, Trainer& trainer) {
   if (!run.resumes) {
     check_changes(config.data);
     const RunPhaseScope phase(RunPhase::checkpoint);
-    load_initial_weights(config, environment, trainer);
+    load_initial_weights(config, context, trainer);
     return {};
   }
   const RunPhaseScope phase(RunPhase::checkpoint);
   const auto start = std::chrono::steady_clock::now();
-  Communicator& control = environment.control;
+  Communicator& control = context.control;
   const auto found = checkpoint::find_newest_valid(run.checkpoints(), control);
   if (!found) throw usage_error("train", "{}: its checkpoints are gone", run.checkpoints());
   const checkpoint::RunState& state = found->manifest.state;
@@ -146,7 +146,7 @@ StartingPoint resume(RunConfig& config, const RunEnvironment& environment, const
   extend_schedule(config, state, found->directory);
   trainer.go_on_with(config.data.history, config.schedule);
   const auto reading = std::chrono::steady_clock::now();
-  load_state(trainer.model(), found->directory, found->manifest, environment.stream, keeps_recipe(changes), &control);
+  load_state(trainer.model(), found->directory, found->manifest, context.stream, keeps_recipe(changes), &control);
   set_aside(found->damaged, run, state.step, control);
   control.barrier();  // no rank begins a step, with its shorter deadline, while another still reads
   const double read_seconds = seconds_since(reading);
@@ -157,7 +157,7 @@ StartingPoint resume(RunConfig& config, const RunEnvironment& environment, const
             found->directory, state.step, loss, readable(state.program), readable(state.layout), seconds_since(start));
   log::info("checkpoint of step {} by phase: {:.3f} s choice, {:.3f} s hash, {:.3f} s read (each of the slowest rank)",
             state.step, found->choose_seconds, found->hash_seconds, read_seconds);
-  const std::string now = layout_text(environment.mesh.shape());
+  const std::string now = layout_text(context.mesh.shape());
   if (state.layout != now) log::info("layout: {} there, {} now", readable(state.layout), now);
   log_changes(changes, unknown, found->directory);
   return {.step = state.step, .checkpoint = found->directory, .verdicts = found->verdicts};

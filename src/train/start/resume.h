@@ -4,8 +4,8 @@
 #include <string>
 
 #include "checkpoints/restore/verification.h"
+#include "src/train/start/rank_context.h"
 #include "src/train/start/run_directory.h"
-#include "src/train/start/run_environment.h"
 #include "src/train/step/trainer.h"
 
 namespace octet {
@@ -24,6 +24,6 @@ struct StartingPoint {
 /// data and the extensions of the schedule that the run goes on with (schedule_extensions.h), which the trainer gets
 /// too, and the init.from that the checkpoint says. Usage error for another init.from beside a checkpoint of step 0.
 /// Collective.
-StartingPoint resume(RunConfig& config, const RunEnvironment& environment, const RunDirectory& run, Trainer& trainer);
+StartingPoint resume(RunConfig& config, const RankContext& context, const RunDirectory& run, Trainer& trainer);
 
 }  // namespace octet

@@ -13,7 +13,7 @@ struct KernelRates {
   double memory = 0;                   ///< bytes a second that kernels read and write
 };
 
-/// Those of its data sheet.
+/// The rates of a GPU's data sheet.
 inline KernelRates kernel_rates(const GpuSheet& sheet) {
   return {.fp8 = sheet.peak.fp8, .bf16 = sheet.peak.bf16, .fp32 = sheet.fp32, .memory = sheet.memory_bandwidth};
 }

@@ -47,15 +47,15 @@ PipelinedPasses::PipelinedPasses(const PipelinePlan& plan, ShardedModel& model, 
       model_(model),
       links_(mesh.pp(), stream, plan.landings, stream_shape(settings), storage_dtype(settings.precision)) {}
 
-void PipelinedPasses::train(const Data& data) {
-  run(plan_.train, data, SlotFor::training);
+void PipelinedPasses::train_passes(const Data& data) {
+  run(plan_.train, data, PassMode::training);
 }
 
-void PipelinedPasses::evaluate(const Data& data) {
-  run(plan_.evaluate, data, SlotFor::forward);
+void PipelinedPasses::validation_passes(const Data& data) {
+  run(plan_.evaluate, data, PassMode::forward_only);
 }
 
-void PipelinedPasses::run(const std::vector<PipelineStep>& steps, const Data& data, SlotFor use) {
+void PipelinedPasses::run(const std::vector<PipelineStep>& steps, const Data& data, PassMode mode) {
   announce(steps);
   Llama& llama = model_.llama();
   PolledWeights weights(model_.weights(), links_);
@@ -68,25 +68,25 @@ void PipelinedPasses::run(const std::vector<PipelineStep>& steps, const Data& da
         links_.receive(step, step.direction() == Direction::up ? llama.out(step.slot) : Tensor{});
         break;
       case PipelineStep::Kind::pass:
-        run_pass(step, data, use, weights);
+        run_pass(step, data, mode, weights);
     }
   }
   links_.await_all_sends();
 }
 
-void PipelinedPasses::run_pass(const PipelineStep& step, const Data& data, SlotFor use, PolledWeights& weights) {
+void PipelinedPasses::run_pass(const PipelineStep& step, const Data& data, PassMode mode, PolledWeights& weights) {
   Llama& llama = model_.llama();
   const bool gets_gradient = step.pass.kind == PassKind::backward || step.pass.kind == PassKind::input_gradient;
   if (gets_gradient && step.peer >= 0) links_.take(step, llama.out(step.slot));
   switch (step.pass.kind) {
     case PassKind::forward: {
-      const bool trains = use == SlotFor::training;
+      const bool trains = mode == PassMode::training;
       if (trains) {
         weights.begin_forward(step.slot, plan_.stages[static_cast<std::size_t>(step.pass.chunk)].end - 1);
       } else {
         links_.await_sends(step.slot);  // with the head it leaves nothing, and has other activations in that place
       }
-      const Tensor input = llama.begin(step.slot, use, step.pass.chunk);
+      const Tensor input = llama.begin(step.slot, mode, step.pass.chunk);
       if (step.peer >= 0) links_.take(step, input);
       return llama.forward(step.slot, data(step.pass.micro_batch, step.pass.chunk, step.slot), weights,
                            trains ? &model_.sink() : nullptr);

@@ -23,15 +23,15 @@ class PipelinedPasses {
   using Data = std::function<MicroBatch(int micro_batch, int chunk, int slot)>;
 
   /// Forward and backward of all micro-batches.
-  void train(const Data& data);
+  void train_passes(const Data& data);
   /// Forward alone.
-  void evaluate(const Data& data);
+  void validation_passes(const Data& data);
 
  private:
   class PolledWeights;
 
-  void run(const std::vector<PipelineStep>& steps, const Data& data, SlotFor use);
-  void run_pass(const PipelineStep& step, const Data& data, SlotFor use, PolledWeights& weights);
+  void run(const std::vector<PipelineStep>& steps, const Data& data, PassMode mode);
+  void run_pass(const PipelineStep& step, const Data& data, PassMode mode, PolledWeights& weights);
   void announce(const std::vector<PipelineStep>& steps);
 
   const PipelinePlan& plan_;

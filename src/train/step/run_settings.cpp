@@ -7,7 +7,7 @@ namespace {
 
 /// The dtype in which GEMMs leave gradients of weights: bf16 where that is how they travel, but not from fp32 operands,
 /// which leave a GEMM in fp32 on a GPU, and not where a later micro-batch is added to them.
-DType gemm_gradients(const RunConfig& c, int shards) {
+DType gemm_gradient_dtype(const RunConfig& c, int shards) {
   const bool kept = c.parallel.zero == Zero::one && c.train.micro_batches(c.parallel.dp_replicate * shards) > 1;
   const bool narrow = c.parallel.gradient_wire == GradientForm::bf16 && c.precision != Precision::fp32 && !kept;
   return narrow ? DType::bf16 : DType::f32;
@@ -38,7 +38,7 @@ FsdpOptions fsdp_options(const RunConfig& config, int shards) {
           .keep_transposed = recipe->casts_first() && zero != Zero::three && float8_gemm_k_major_on(config.device) &&
                              decided(config.float8.keep_transposed_weights, true),
           .gradient_wire = config.parallel.gradient_wire == GradientForm::bf16 ? DType::bf16 : DType::f32,
-          .gemm_gradients = gemm_gradients(config, shards),
+          .gemm_gradient_dtype = gemm_gradient_dtype(config, shards),
           .overlap = exchanges && decided(config.parallel.overlap, config.device == DeviceType::cuda),
           .one_rank_exchange = config.parallel.one_rank_exchange};
 }
@@ -71,7 +71,7 @@ LlamaSettings llama_settings(const RunConfig& c, int tp_rank) {
 
 LlamaSettings llama_settings(const RunConfig& config, const PipelinePlan& plan, const FsdpOptions& fsdp, int tp_rank) {
   LlamaSettings settings = llama_settings(config, tp_rank);
-  settings.gemm_gradients = fsdp.gemm_gradients;
+  settings.gemm_gradient_dtype = fsdp.gemm_gradient_dtype;
   settings.stages = plan.stages;
   settings.slots = plan.slots;
   settings.split_backward = config.parallel.pp_schedule == PipelineOrder::zb_h1;

@@ -19,7 +19,8 @@
 namespace octet {
 
 /// A model with its sharded state: fp32 master weights, gradients and Adam moments of this rank, the FSDP provider and
-/// sink around them, and the optimizer. It knows no data and no loop. Every method is collective over the mesh.
+/// sink around them, and the optimizer. It knows no data and no loop. Collective over the mesh are initialize,
+/// weights_changed, the calls of a step and evaluate; the rest is local.
 class ShardedModel {
  public:
   /// `mesh`: its groups on `stream`; those that work beside it are made from them here.

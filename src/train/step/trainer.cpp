@@ -128,7 +128,7 @@ void Trainer::train_passes(const ReadBatch& read, float loss_scale) {
     read(m, batch);
     clock_.mark(Activity::step);
   };
-  if (pipeline_) return pipeline_->train(pipeline_data(read_in_time, loss_scale));
+  if (pipeline_) return pipeline_->train_passes(pipeline_data(read_in_time, loss_scale));
   for (std::int64_t m = 0; m < batches_.micro_batches(batch_layout_); ++m) {
     const MicroBatch batch = upload(read_in_time, m, 0, loss_scale);
     graphs_.run([&] { model_.forward_backward(batch); });
@@ -136,7 +136,7 @@ void Trainer::train_passes(const ReadBatch& read, float loss_scale) {
 }
 
 void Trainer::validation_passes(const ReadBatch& read) {
-  if (pipeline_) return pipeline_->evaluate(pipeline_data(read, 1.0f));
+  if (pipeline_) return pipeline_->validation_passes(pipeline_data(read, 1.0f));
   for (std::int64_t m = 0; m < batches_.micro_batches(batch_layout_); ++m) {
     model_.evaluate(upload(read, m, 0, 1.0f));
   }

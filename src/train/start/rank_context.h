@@ -7,7 +7,6 @@
 #include "src/comm/wait_meter.h"
 #include "src/ops/gemm_trace.h"
 #include "src/profile/timeline.h"
-#include "src/train/start/failure_status.h"
 #include "src/train/start/reporting_failure.h"
 #include "src/train/start/run_directory.h"
 
@@ -20,7 +19,8 @@ struct Traces {
   Timeline* timeline = nullptr;
 };
 
-struct RunEnvironment {
+/// What a rank of a run has been given: with whom it speaks, where it computes and what it writes into.
+struct RankContext {
   Mesh& mesh;
   Communicator& control;  ///< the CPU side of all ranks, in the mesh's order (src/comm/control_exchange.h)
   Stream& stream;
@@ -30,10 +30,9 @@ struct RunEnvironment {
   std::string node;           ///< of this rank, for messages
   std::string resolved_yaml;  ///< config.yaml of the run
   RunDirectory directory{};
-  OwnerLease* lease = nullptr;       ///< of the directory, on rank 0; null where nobody else can start there
-  FailureStatus* failure = nullptr;  ///< of the directory; run_training needs it
-  std::string bindings{};            ///< bindings.txt: which CPUs each rank keeps to, a line a rank; rank 0 has all
-  std::string command{};             ///< that started this run, and goes on with it; empty: not known
+  OwnerLease* lease = nullptr;  ///< of the directory, on rank 0; null where nobody else can start there
+  std::string bindings{};       ///< bindings.txt: which CPUs each rank keeps to, a line a rank; rank 0 has all
+  std::string command{};        ///< that started this run, and goes on with it; empty: not known
 
   FailureContext failure_context() const {
     return {.control = control, .lease = lease, .on_gpu = stream.device().type() == DeviceType::cuda};
