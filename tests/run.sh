@@ -312,8 +312,8 @@ if has_nvcc; then
       program 'cuda: octet-test-emulated-checked' cuda 1200 env OMP_NUM_THREADS=1 GTEST_FILTER="$filter" "$bins/cuda/bin/octet-test-emulated-checked"
     fi
     collect 'cuda: octet-test-emulated'
-    ranks=octet-test-emulated-ranks filter='*.OnTheGpu*/*fsdp_2:Emulated*'
-    ! orders_streams || ranks+=-checked filter='*OnTheGpu*:Gpu*:Emulated*'
+    ranks=octet-test-emulated-ranks filter='*.OnTheGpu*/*fsdp_2:EmulatedLaunches.*'
+    ! orders_streams || ranks+=-checked filter='*OnTheGpu*:Gpu*:EmulatedLaunches.*:EmulatedMessages.*'
     for n in 2 4; do
       program "cuda: $ranks, $n ranks" cuda 900 env OMP_NUM_THREADS=1 GTEST_FILTER="$filter" mpiexec -n "$n" "$bins/cuda/bin/$ranks"
     done
