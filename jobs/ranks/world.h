@@ -8,7 +8,7 @@
 
 namespace octet {
 
-/// By what a rank speaks with the others, also before it has a device. Made by all ranks together.
+/// The group by which a rank speaks with the others, even before it has a device. Made by all ranks together.
 struct ControlGroup {
   ControlGroup();
 

@@ -50,8 +50,8 @@ nodes_of() {
   "$octet" job hosts "$1"
 }
 
-# Jobs that wait, of this one's name, each with why; fails where Slurm does not say. squeue takes one that waits and was
-# held with its reservation's end, or in a state that its requeue named, for no pending one; singleton does.
+# Jobs that wait, of this one's name, each with why; fails where Slurm does not say. To squeue a job is not pending that
+# was held when its reservation ended, or that a requeue put into a state of its own; to singleton it is.
 waiting() {
   slurm squeue --noheader --user="$(id -un)" --name="$SLURM_JOB_NAME" --states=PENDING,RESV_DEL_HOLD,SPECIAL_EXIT \
     --format='%A %r' 2>/dev/null

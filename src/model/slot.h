@@ -8,7 +8,7 @@
 
 namespace octet {
 
-/// What a slot's activations are kept for: a backward pass, or nothing.
+/// Says whether backward passes follow forward ones, for which a slot keeps its activations.
 enum class PassMode { training, forward_only };
 
 /// What a model's slots have in common.

@@ -21,7 +21,7 @@ std::vector<TableRow> summary_table(const std::vector<RunFiles>& runs);
 /// stand there.
 std::vector<TableRow> differing_options(const std::vector<RunFiles>& runs);
 
-/// Of a run; nothing where it is not known.
+/// Of a run; none where it is not known.
 struct TokensPerSecond {
   std::optional<double> with_pauses;  ///< by wall time: not known of files in which a pause is not
   std::optional<double> training;     ///< by the time of the steps alone

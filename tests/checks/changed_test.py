@@ -31,7 +31,7 @@ class Changed(unittest.TestCase):
         kernels = programs("kernels/cpu/gemm/gemm.cpp")
         self.assertLessEqual({"kernels", "ops", "model", "parallel", "train", "train_ranks", "equivalence", "checkpoints"}, kernels)
         self.assertFalse({"base", "device", "tuning", "cluster", "report", "data"} & kernels)
-        self.assertLessEqual({"topology"}, programs("src/topology/places.cpp"))
+        self.assertLessEqual({"topology", "jobs"}, programs("src/topology/places.cpp"))
         self.assertFalse({"ops", "model", "cluster", "tuning"} & programs("src/topology/places.cpp"))
 
         options = programs("src/run_config/options/training_options.cpp")

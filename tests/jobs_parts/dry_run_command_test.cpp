@@ -317,5 +317,17 @@ TEST(DryRunCommand, RefusesByName) {
       says(refusal(run_8b, {"--ranks", "8", "--trace", "/nowhere/at/all"}), "/nowhere/at/all: cannot be written"));
 }
 
+TEST(DryRunCommand, RefusesTheChoicesOfAlgorithmsThatTheRunWould) {
+  const auto refused = [](std::vector<std::string> options) {
+    options.insert(options.begin(), {"--ranks", "8", "--gpu", "H100"});
+    return refusal(run_8b, options);
+  };
+  EXPECT_TRUE(says(refused({"--cuda.deterministic", "true", "--cuda.gemm", "timed"}), "cuda.gemm = timed"));
+  EXPECT_TRUE(says(refused({"--cuda.deterministic", "true", "--cuda.attention", "timed"}), "cuda.attention = timed"));
+  const std::string missing = refused({"--cuda.gemm", "heuristic", "--cuda.gemm_plans", "nothere"});
+  EXPECT_TRUE(says(missing, "command line: cuda.gemm_plans = nothere")) << missing;
+  EXPECT_TRUE(says(missing, "does not exist")) << missing;
+}
+
 }  // namespace
 }  // namespace octet

@@ -105,7 +105,7 @@ def closure(paths):
 
 def linked_rooms():
     """(room -> rooms that it links, test program -> the same), as CMakeLists.txt has them."""
-    rooms, tests = {"jobs": ["train", "tuning", "report"]}, {}
+    rooms, tests = {"jobs": ["train", "tuning", "topology", "report"]}, {}
     for page in ("CMakeLists.txt", "tests/CMakeLists.txt"):
         with open(os.path.join(ROOT, page), encoding="utf-8") as file:
             for kind, name, rest in CMAKE.findall(file.read()):

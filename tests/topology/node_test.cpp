@@ -1,7 +1,6 @@
 // Discovery by hwloc and /sys, drawings, and the command.
 #include <gtest/gtest.h>
 
-#include "src/base/options/text.h"
 #include "src/topology/discover.h"
 #include "src/topology/draw.h"
 #include "src/topology/topology_lint.h"

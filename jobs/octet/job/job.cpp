@@ -185,8 +185,9 @@ int after(const JobOptions& o) {
   auto other = another_run(o);
   if (!other && record != nullptr) other = owner_since(*record, o.run_dir);
   if (other) return after_refusal(log, record, o.run_dir, *other);
-  if (record == nullptr)
+  if (record == nullptr) {
     throw usage_error("job", "{}/job/launches: no launch of job {} is under way", o.run_dir, o.job);
+  }
   if (record->action == name_of(JobAction::stop)) return stop_again(*record, o.run_dir);
   record->action.clear();  // decided before: anew, since the job may have been told to end since then
   if (o.launcher_code == "none") {

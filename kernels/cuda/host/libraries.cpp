@@ -3,10 +3,10 @@
 // They open each other by bare names: libcudnn.so.9, which is only a front, its sublibraries; these cuBLASLt and NVRTC;
 // NVRTC its builtins. The loader looks for a bare name in LD_LIBRARY_PATH, then where the RUNPATH of the asking library
 // points to (NVRTC has none), then in ldconfig's folders. None of these need be where DynamicLibrary found the library
-// that asks, and what it finds there is a copy of another version, or of another CUDA, or nothing; of that cuDNN makes
-// an abort() of the process where cuBLASLt is concerned. But before it looks anywhere, the loader takes a library that
-// is open and has that name, wherever it is from. So what a library will ask for is opened here before it is used: from
-// its own folder what belongs to it, and the newest copy of what does not.
+// that asks: what the loader finds there may be a copy of another version, or of another CUDA, or nothing. Without
+// cuBLASLt cuDNN then ends the process by abort(). But before it looks anywhere, the loader takes a library that is
+// open and has that name, wherever it is from. So what a library will ask for is opened here before it is used: what
+// belongs to it from its own folder, and of what does not the newest copy.
 #include "kernels/cuda/host/libraries.h"
 
 #include <dlfcn.h>

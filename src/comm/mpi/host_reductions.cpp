@@ -8,6 +8,7 @@
 #include "src/base/error.h"
 #include "src/base/round_up.h"
 #include "src/comm/mpi/mpi_handles.h"
+#include "src/comm/rank_order.h"
 
 namespace octet {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "src/base/dtype.h"
-#include "src/comm/rank_order.h"
+#include "src/comm/communicator.h"
 
 namespace octet {
 
@@ -15,8 +15,8 @@ namespace octet {
 /// otherwise.
 void sum_in_rank_order(std::span<const float* const> from, float* out, std::int64_t count);
 
-/// What MPI_Iallreduce takes of a reduction that is_exact(). Sums of integers wrap; in a maximum a NaN wins. Main
-/// thread, with MPI up.
+/// What MPI_Iallreduce takes for a reduction of which is_exact() (rank_order.h) is true. Sums of integers wrap; in a
+/// maximum a NaN wins. Main thread, with MPI up.
 struct ExactReduction {
   MPI_Datatype type;
   MPI_Op op;

@@ -16,6 +16,7 @@
 #include "src/comm/mpi/mpi_runtime.h"
 #include "src/comm/mpi/rank_order_sums.h"
 #include "src/comm/operation.h"
+#include "src/comm/rank_order.h"
 
 namespace octet {
 namespace {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/comm/mpi/host_reductions.h"
+#include "src/comm/rank_order.h"
 
 namespace octet {
 

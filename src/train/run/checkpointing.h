@@ -18,8 +18,8 @@
 namespace octet {
 
 /// A run's checkpoints as its loop sees them: when one is due, what goes into it, what the log says. With
-/// checkpoint.interval off it does nothing. Main thread; what polls, saves or waits is collective, and in the phase
-/// `checkpoint` of the watchdog, and the questions on(), due(), expected_seconds() and newest() are local. A save that
+/// checkpoint.interval off it does nothing. Main thread. What polls, saves or waits is collective, and in the phase
+/// `checkpoint` of the watchdog; the questions on(), due(), expected_seconds() and newest() are local. A save that
 /// failed on any rank is logged and tried again at the next interval. Once the last committed checkpoint is as old as
 /// checkpoint.max_age, all ranks throw when a save that begins then fails.
 class Checkpointing {

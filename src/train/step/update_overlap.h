@@ -19,9 +19,9 @@ struct GpuSplit {
 /// The split of a device's `of_device` multiprocessors, 0 for a CPU. `shards`: between how many weights are cut.
 ///
 /// The update takes as few as make no step longer than more of them do. They are 16 of the 132 of an H100, where that
-/// was measured (docs/gpu-results.md), and as many in proportion on other devices; an even number, as the update's
-/// blocks go in pairs, unless the configuration names another (beside_multiprocessors). GEMMs are chosen for the others
-/// where beside_gemms says so, unless fewer than half of them would be left; and only with beside_forward = true, since
+/// was measured (docs/gpu-results.md), and as many in proportion on other devices, always an even number, as the
+/// update's blocks go in pairs; beside_multiprocessors names another number. GEMMs are chosen for the others where
+/// beside_gemms says so, unless these are fewer than half of the device's; and only with beside_forward = true, since
 /// with `auto` passes may be graphs, beside which nothing is updated.
 GpuSplit gpu_split(const OptimizerConfig& config, int shards, std::int64_t of_device);
 
@@ -34,7 +34,7 @@ class UpdateOverlap {
   UpdateOverlap(const OptimizerConfig& config, int shards, const std::string& obstacle, const Device& device);
 
   /// The split for every step's first forward pass, even where no update is under way beside it. It depends on the
-  /// configuration alone, so that a run that goes on has the GEMMs of one that never stopped.
+  /// configuration and the device alone, so that a run that goes on has the GEMMs of one that never stopped.
   const GpuSplit& split() const { return split_; }
   /// Where the update of a step goes: beside, with the split, or within the step, always while passes are graphs. To be
   /// called in every step, when its passes have been launched: they may stop being graphs. Logs it with the first step,

@@ -1,11 +1,9 @@
 // How the algorithms of a GPU's libraries are to be chosen: what is refused before there is a GPU.
-#include <array>
+#include <gtest/gtest.h>
 
-#include "jobs/dry_run/dry_run_text.h"
-#include "jobs/run/command_line.h"
-#include "jobs/train/answers.h"
 #include "kernels/algorithm_choices.h"
 #include "src/run_config/checks/checks.h"
+#include "src/run_config/checks/read_run_config.h"
 #include "src/run_config/checks/validate.h"
 #include "tests/data/support.h"
 #include "tests/support/error_of.h"
@@ -17,11 +15,11 @@ namespace {
 using test::error_of;
 using test::expect_parts;
 
-const std::string run_8b = OCTET_SOURCE_DIR "/configs/runs/llama-8b.yaml";
-
 RunConfig on_gpus() {
-  const std::array words{"octet-train", run_8b.c_str()};
-  return parse_command_line(static_cast<int>(words.size()), words.data()).config;
+  Arguments arguments;
+  arguments.file = OCTET_SOURCE_DIR "/configs/runs/llama-8b.yaml";
+  Origins origins;
+  return read_run_config(arguments, origins);
 }
 
 TEST(CudaChoices, WhatIsDeterministicIsNotTimed) {
@@ -64,17 +62,6 @@ TEST(CudaChoices, AFileThatIsNoneOrCannotBeWrittenIsRefused) {
   test::write_bytes(c.cuda.gemm_plans, "lr: 3\n");
   expect_parts(error_of([&] { check_algorithm_file(c, {}); }),
                {c.cuda.gemm_plans + ":1: expected \"octet gemm plans, version 1\"; delete the file or name another"});
-}
-
-TEST(CudaChoices, ADryRunRefusesWhatTheRunWould) {
-  const auto refusal = [](std::vector<std::string> options) {
-    options.insert(options.begin(), {"octet-train", run_8b, "--dry-run", "--ranks", "8", "--gpu", "H100"});
-    return error_of([&] { dry_run_text(options, answer); });
-  };
-  expect_parts(refusal({"--cuda.deterministic", "true", "--cuda.gemm", "timed"}), {"cuda.gemm = timed"});
-  expect_parts(refusal({"--cuda.deterministic", "true", "--cuda.attention", "timed"}), {"cuda.attention = timed"});
-  expect_parts(refusal({"--cuda.gemm", "heuristic", "--cuda.gemm_plans", "nothere"}),
-               {"command line: cuda.gemm_plans = nothere", "does not exist"});
 }
 
 }  // namespace
