@@ -29,9 +29,9 @@ void warn_of_scattered_ranks(const std::string& node, Communicator& control) {
   const std::string where = scattered_ranks(nodes);
   if (where.empty()) return;
   log::warning(
-      "the ranks of a node do not follow each other ({}): tensor parallelism, whose ranks are neighbours, goes over "
-      "the network, and NCCL's memory is planned for another placement; expected them in a row, as by srun "
-      "--distribution=block or mpiexec -ppn {} (docs/problems.md, \"It is slower than expected\")",
+      "the ranks of a node do not follow each other ({}): what is planned for neighbours (tensor parallelism, smaller "
+      "groups, NCCL's memory) has them on different nodes; expected them in a row, as by srun --distribution=block or "
+      "mpiexec -ppn {} (docs/problems.md, \"It is slower than expected\")",
       where, std::ranges::count(nodes, nodes.front()));
 }
 

@@ -41,7 +41,7 @@ void set_up_nccl(const Device& device, const MpiRuntime& mpi, Communicator& cont
 
 std::unique_ptr<Communicator> make_world(Stream& stream, const MpiRuntime& mpi, Communicator& control,
                                          const NcclSettings& settings) {
-  warn_of_scattered_ranks(mpi.node(), control);
+  if (stream.device().type() == DeviceType::cuda) warn_of_scattered_ranks(mpi.node(), control);
   set_up_nccl(stream.device(), mpi, control, settings);
   if (stream.device().type() == DeviceType::cpu) return control.on_stream(stream, "world");
   if (control.size() == 1 && !settings.one_rank_groups) return make_self_communicator(stream, "world");

@@ -46,21 +46,30 @@ void write_stand_in(const fs::path& file, const std::string& name) {
 /// Minor versions are above those of any real copy on this machine.
 class NewestLibrary : public testing::Test {
  protected:
-  /// A toolkit's library, or one of the loader's folders: a link to the file whose name has the version. `cuda`: what
-  /// cuDNN was made for.
+  /// A toolkit's library, or one of the loader's folders: a link to the file whose name has the version, as those of
+  /// cuDNN's sublibraries have. `cuda`: what cuDNN was made for.
   static void install(const LoadedLibrary& library, const fs::path& folder, int minor, int cuda = cuda::cuda_major) {
     fs::create_directories(folder);
     const std::string real = fmt::format("{}.{}.0", library.name.file, minor);
     write_stand_in(folder / real, library.name.file);
+    fs::remove(folder / library.name.file);
     fs::create_symlink(real, folder / library.name.file);
     write_version(folder / library.name.file, library.major(), minor, cuda);
     install_what_it_opens(library, folder, minor, cuda);
+    if (library.logged != "cuDNN") return;
+    for (const std::string& file : library.opens(minor)) {
+      const std::string versioned = fmt::format("{}.{}.0", file, minor);
+      fs::copy_file(folder / file, folder / versioned, fs::copy_options::overwrite_existing);
+      fs::remove(folder / file);
+      fs::create_symlink(versioned, folder / file);
+      write_version(folder / versioned, library.major(), minor, cuda);
+    }
   }
-  /// pip's: the version is in the name of the folder that describes the package.
+  /// pip's: the version is in the name of the folder that describes the package, with a number more.
   void install_wheel(const LoadedLibrary& library, int minor) const {
     std::string package = library.name.package;
     std::ranges::replace(package, '-', '_');
-    fs::create_directories(packages_ / fmt::format("{}-{}.{}.0.dist-info", package, library.major(), minor));
+    fs::create_directories(packages_ / fmt::format("{}-{}.{}.0.5.dist-info", package, library.major(), minor));
     const fs::path file = wheel(library) / library.name.file;
     fs::create_directories(wheel(library));
     write_stand_in(file, library.name.file);
@@ -111,6 +120,7 @@ class NewestLibrary : public testing::Test {
   }
   static void install_what_it_opens(const LoadedLibrary& library, const fs::path& folder, int minor, int cuda) {
     for (const std::string& file : library.opens(minor)) {
+      fs::remove(folder / file);  // which may be a link
       write_stand_in(folder / file, file);
       write_version(folder / file, library.major(), minor, cuda);
     }
@@ -150,10 +160,23 @@ TEST_F(NewestLibrary, ThatCanBeOpenedIsTaken) {
   expect_loaded(98, [&](const LoadedLibrary& library) { return wheel(library); });
 }
 
+/// The loader would give cuDNN's front the graph of the other copy, whose file has the version in its name.
+TEST_F(NewestLibrary, StandsBesideAnotherCopyOfItsVersion) {
+  for (const LoadedLibrary& library : libraries_) {
+    install(library, loader_, 99);
+    install_wheel(library, 99);
+  }
+  expect_loaded(99, [&](const LoadedLibrary& library) { return wheel(library); });
+}
+TEST_F(NewestLibrary, StandsBesideACopyOfItsVersionForAnotherCuda) {
+  install_all(97, 97, 99);
+  install(cudnn_, loader_, 99, cuda::cuda_major - 1);
+  expect_loaded(99, [&](const LoadedLibrary& library) { return wheel(library); });
+}
+
 /// cuDNN's file has the same name for every CUDA; one for another would end the process when it makes a plan.
 TEST_F(NewestLibrary, OfAnotherCudaIsPassedOver) {
   install_all(97, 97, 98);
-  fs::remove(loader_ / cudnn_.name.file);
   install(cudnn_, loader_, 99, cuda::cuda_major - 1);
   expect_loaded(98, [&](const LoadedLibrary& library) { return wheel(library); });
 }

@@ -2,7 +2,7 @@
 // copy of each is opened. What it is, its file's name says; its version is the number in the file PATH.version beside
 // it, and behind that stands, for cuDNN, the CUDA that it was made for, counted as cudnnGetCudartVersion does. Like the
 // real ones (cuDNN 9.14 to 9.20, NVRTC 13.0, without a GPU) they open each other by bare names, when they are asked for
-// something, and so by the loader's rule.
+// something, and so by the loader's rule. cuDNN's front asks with its whole version first, as theirs does.
 #include <dlfcn.h>
 
 #include <cstddef>
@@ -33,6 +33,16 @@ Version version() {
 /// Of cuDNN, all of which is in its sublibraries.
 bool is_front() {
   return path().ends_with("/libcudnn.so.9");
+}
+
+/// The graph that the front finds: "libcudnn_graph.so.9.99.0", ".so.9.99" or ".so.9".
+std::string graph_of_front() {
+  std::string name = "libcudnn_graph.so.9.";
+  name += std::to_string(version().own / 100 % 100);
+  for (const char* end : {".0", ""}) {
+    if (dlopen((name + end).c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return name + end;
+  }
+  return name.substr(0, name.rfind('.'));
 }
 
 /// A function of a library that is opened by its bare name. The real cuDNN ends the process so where there is none.
@@ -68,18 +78,26 @@ int nvrtcCompileProgram() {
 }
 
 std::size_t cudnnGetVersion() {
-  return is_front() ? ask<std::size_t>("libcudnn_graph.so.9", "cudnnGetVersion") : version().own;
+  return is_front() ? ask<std::size_t>(graph_of_front(), "cudnnGetVersion") : version().own;
 }
 std::size_t cudnnGetCudartVersion() {
-  return is_front() ? ask<std::size_t>("libcudnn_graph.so.9", "cudnnGetCudartVersion") : version().cuda;
+  return is_front() ? ask<std::size_t>(graph_of_front(), "cudnnGetCudartVersion") : version().cuda;
 }
-/// In place of a plan: null, or why there is none. It wants sublibraries of one version, cuBLASLt and NVRTC of the CUDA
-/// that it was made for, and a kernel compiled. The real one takes any cuBLASLt that the loader finds; this one that
-/// which is open, so that no copy on the machine of the test hides that Octet has not opened its own.
+/// The graph with which an engine is linked: the one that is open under that name.
+const void* stand_in_graph() {
+  return dlopen("libcudnn_graph.so.9", RTLD_NOW);
+}
+/// In place of a plan: null, or why there is none. It wants sublibraries of one version and one graph alone, cuBLASLt
+/// and NVRTC of the CUDA that it was made for, and a kernel compiled. The real one takes any cuBLASLt that the loader
+/// finds; this one that which is open, so that no copy on the machine of the test hides that Octet has not opened its
+/// own.
 const char* stand_in_plan() {
-  if (is_front()) return ask<const char*>("libcudnn_graph.so.9", "stand_in_plan");
+  if (is_front()) return ask<const char*>(graph_of_front(), "stand_in_plan");
   if (ask<std::size_t>("libcudnn_engines_precompiled.so.9", "cudnnGetVersion") != version().own) {
     return "CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH";
+  }
+  if (ask<const void*>("libcudnn_engines_precompiled.so.9", "stand_in_graph") != dlopen(path().c_str(), RTLD_NOW)) {
+    return "CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED";
   }
   const std::string cuda = std::to_string(version().cuda / 1000);
   if (dlopen(("libcublasLt.so." + cuda).c_str(), RTLD_NOW | RTLD_NOLOAD) == nullptr) {

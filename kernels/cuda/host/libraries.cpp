@@ -7,6 +7,11 @@
 // cuBLASLt cuDNN then ends the process by abort(). But before it looks anywhere, the loader takes a library that is
 // open and has that name, wherever it is from. So what a library will ask for is opened here before it is used: what
 // belongs to it from its own folder, and of what does not the newest copy.
+//
+// That does not help with cuDNN's front: it asks for libcudnn_graph.so.9.19.0 first, with its own version, which no
+// open library has as its name, and finds another copy's file of that name. Two graphs in one process make no plan. So
+// calls go to the graph itself, which has all functions that are used here and asks for the others by names that are
+// open.
 #include "kernels/cuda/host/libraries.h"
 
 #include <dlfcn.h>
@@ -35,8 +40,9 @@ std::string why_not_cudnn(const std::string& path, std::size_t made_for) {
   return fmt::format("{} is cuDNN for CUDA {}, and this program is of CUDA {}", path, made_for / 1000, cuda_major);
 }
 
-/// Asks a copy before it is opened, in a namespace of its own: a sublibrary stays open even if it is closed, and the
-/// loader would give it to the next copy too, which asks for the same name. Empty where there is no answer.
+/// Asks a copy before it is opened, in a namespace of its own, since a sublibrary stays open even if it is closed, and
+/// the loader would give it to the next copy too, which asks for the same name. The namespace stays as well, and a
+/// process has room for a dozen. Empty where there is no answer.
 std::string why_not_cudnn_at(const std::string& path) {
   const fs::path graph = fs::path(path).parent_path() / sublibrary(cudnn_sublibraries[0]);
   void* const apart = dlmopen(LM_ID_NEWLM, graph.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -68,8 +74,10 @@ DynamicLibrary open_cudnn() {
     open_nvrtc();
   } catch (const Error&) {  // who needs a plan is told of it then (why_no_nvrtc)
   }
-  const DynamicLibrary library(cudnn_name().file, cudnn_name().package, LibraryChoice::newest, why_not_cudnn_at);
+  DynamicLibrary library(cudnn_name().file, cudnn_name().package, LibraryChoice::newest, why_not_cudnn_at);
+  void* const graph = library.open_beside(sublibrary(cudnn_sublibraries[0]));
   for (const char* name : cudnn_sublibraries) library.open_beside(sublibrary(name));
+  if (graph != nullptr) library.call(graph);
   // Once more, for a copy that gave no answer.
   const std::size_t made_for = library.function<std::size_t()>("cudnnGetCudartVersion")();
   if (const std::string why = why_not_cudnn(library.path(), made_for); !why.empty()) {

@@ -35,8 +35,8 @@ inline LibraryName cudnn_name() {
   return {"libcudnn.so.9", fmt::format("nvidia-cudnn-cu{}", cuda_major)};
 }
 
-// Each opens a library with all that this will open in its turn; again it gives the same. A usage error that says what
-// to install, and where it was looked for, when there is none.
+// Each opens a library, cuDNN and NVRTC with all that they will open in their turn; again it gives the same. A usage
+// error that says what to install, and where it was looked for, when there is none.
 
 DynamicLibrary open_cublas_lt();
 DynamicLibrary open_nvrtc();

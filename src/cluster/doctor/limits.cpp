@@ -100,10 +100,10 @@ Finding check_shared_memory(const Examination& e) {
   if (!space.known) return missing("limits.shared_memory", false, space.reason, "", "");
   const std::string seen = fmt::format("{:.1f} GiB free", space.bytes / static_cast<double>(gibibyte));
   if (space.bytes >= static_cast<double>(least)) return good("limits.shared_memory", seen);
-  const std::string who = ranks == 0
-                              ? "ranks of a node share memory there"
-                              : fmt::format("NCCL takes {} MiB there for each rank of each communicator between nodes",
-                                            ceil_div(nccl_pool, mebibyte));
+  const std::string who =
+      ranks == 0 ? "ranks of a node share memory there"
+                 : fmt::format("in runs of several nodes NCCL takes {} MiB there for each rank of each communicator",
+                               ceil_div(nccl_pool, mebibyte));
   return {"limits.shared_memory", FindingState::warning, seen,
           fmt::format("{} GiB in /dev/shm{}", least / gibibyte, ranks == 0 ? "" : fmt::format(", for {} ranks", ranks)),
           who + ": start the container with --shm-size=8g or --ipc=host, or remove what ended programs left in it"};

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -86,10 +87,13 @@ std::vector<std::string> loader_folders() {
 std::vector<std::string> newest_first(const std::string& file, std::string_view package,
                                       const std::vector<std::string>& folders) {
   std::vector<std::pair<Version, std::string>> found;
+  std::set<fs::path> seen;
   for (const std::string& folder : folders) {
     std::error_code error;
     const std::string path = folder + "/" + file;
-    if (fs::exists(path, error)) found.emplace_back(version_of(fs::path(path), package), path);
+    const fs::path real = fs::canonical(path, error);
+    if (error || !seen.insert(real).second) continue;
+    found.emplace_back(version_of(fs::path(path), package), path);
   }
   std::ranges::stable_sort(found, std::greater(), &std::pair<Version, std::string>::first);
   std::vector<std::string> paths;
@@ -122,7 +126,7 @@ DynamicLibrary::DynamicLibrary(std::string file, std::string_view package, Libra
       }
     }
     // Global: cuDNN and cuBLAS open further libraries, which expect to find the first.
-    handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    handle_ = functions_ = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (handle_ != nullptr) return;
     if (const char* why = dlerror(); why != nullptr) reason = why;
   }
@@ -132,14 +136,14 @@ DynamicLibrary::DynamicLibrary(std::string file, std::string_view package, Libra
                     file_, refusal.empty() ? reason : refusal, package, fmt::join(folders, ", "));
 }
 
-void DynamicLibrary::open_beside(const std::string& file) const {
+void* DynamicLibrary::open_beside(const std::string& file) const {
   const fs::path path = fs::path(this->path()).parent_path() / file;
   std::error_code error;
-  if (fs::exists(path, error)) dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  return fs::exists(path, error) ? dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) : nullptr;
 }
 
 void* DynamicLibrary::symbol(const char* name) const {
-  void* address = dlsym(handle_, name);
+  void* address = dlsym(functions_, name);
   if (address == nullptr) throw usage_error("device", "{} has no {}: too old for this program", path(), name);
   return address;
 }

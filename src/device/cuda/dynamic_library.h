@@ -30,8 +30,11 @@ class DynamicLibrary {
 
   /// Opens a file of the folder that this library is in, if it is there, under the name by which this library will ask
   /// the loader for it. The loader would look for that name in LD_LIBRARY_PATH first, and may not look into this folder
-  /// at all; a library that is open and has the name comes before all of that.
-  void open_beside(const std::string& file) const;
+  /// at all; a library that is open and has the name comes before all of that. Null where there is no such file, or it
+  /// cannot be opened.
+  void* open_beside(const std::string& file) const;
+  /// From now on functions are those of a file that was opened beside this one, which only passes calls on to it.
+  void call(void* beside) { functions_ = beside; }
 
   /// Address of a function; throws a usage error (a library too old) that names both when there is none.
   void* symbol(const char* name) const;
@@ -39,7 +42,8 @@ class DynamicLibrary {
   Function* function(const char* name) const {
     return reinterpret_cast<Function*>(symbol(name));
   }
-  void* handle() const { return handle_; }
+  /// For dlsym.
+  void* handle() const { return functions_; }
   /// The path at which it was found.
   std::string path() const;
   /// Logs what was loaded, "NAME MAJOR.MINOR.PATCH, PATH"; jobs/gpu/bench/bench_train.py reads these lines. `version`:
@@ -48,7 +52,7 @@ class DynamicLibrary {
 
  private:
   std::string file_;
-  void* handle_ = nullptr;
+  void *handle_ = nullptr, *functions_ = nullptr;
 };
 
 /// "13.1.0" of 130100: MAJOR * 10000 + MINOR * 100 + PATCH, as cuBLASLt, cuDNN (from 9 on) and NCCL count.
@@ -56,9 +60,9 @@ std::string version_text(std::size_t version);
 
 /// The loader's own: LD_LIBRARY_PATH, and those of /etc/ld.so.conf and of the files that it includes.
 std::vector<std::string> loader_folders();
-/// The paths of a library's copies in the folders, the newest first, and of equal ones the first. The version is that
-/// in the name of the file that a link leads to (libcublasLt.so.13.1.0.3), or of the Python package that it is a part
-/// of (nvidia_cublas-13.1.0.3.dist-info); one that says neither counts as the oldest.
+/// The paths of a library's copies in the folders, each copy once, the newest first, and of equal ones the first. The
+/// version is that in the name of the file that a link leads to (libcublasLt.so.13.1.0.3), or of the Python package
+/// that it is a part of (nvidia_cublas-13.1.0.3.dist-info); one that says neither counts as the oldest.
 std::vector<std::string> newest_first(const std::string& file, std::string_view package,
                                       const std::vector<std::string>& folders);
 
