@@ -51,16 +51,17 @@ nodes_of() {
 }
 
 # Jobs that wait, of this one's name, each with why; fails where Slurm does not say. To squeue a job is not pending that
-# was held when its reservation ended, or that a requeue put into a state of its own; to singleton it is.
+# was held when its reservation ended, or that a requeue put into a state of its own; to singleton it is. A job that runs
+# or has ended can have such a state beside its own: it has nodes.
 waiting() {
   slurm squeue --noheader --user="$(id -un)" --name="$SLURM_JOB_NAME" --states=PENDING,RESV_DEL_HOLD,SPECIAL_EXIT \
-    --format='%A %r' 2>/dev/null
+    --format='%A %r|%N' 2>/dev/null | sed '/|./d; s/|$//'
 }
 
 # Those that wait for this one to go on with the run. Not one that is held until a person does something, nor one that
 # was submitted after such a one: singleton lets a job wait for earlier ones of its name that wait themselves. The state
 # does not tell: a job that was released is RESV_DEL_HOLD until it begins.
-held='held|JobHold|BadConstraints|Reservation.*(was deleted|is invalid)|Reservation(Deleted|Invalid)'
+held='held|special exit|JobHold|BadConstraints|Reservation.*(was deleted|is invalid)|Reservation(Deleted|Invalid)'
 successors() { waiting | grep -v "^$SLURM_JOB_ID " | sort -n | sed -E "/$held/IQ" | cut -d ' ' -f 1 || true; }
 
 # Whether one is held: a job that is submitted now would wait for it.

@@ -123,6 +123,8 @@ SlurmJob parse_slurm_job(std::string_view text) {
   const std::string_view state = field(text, "JobState"), reason = field(text, "Reason");
   job.known = !state.empty();
   job.over = job.known && std::ranges::find(without_processes, state) != without_processes.end();
+  // Slurm 23.11 to 25.05 set this flag of a job that runs, too, where its reservation has become invalid.
+  if (state == "RESV_DEL_HOLD" && !node_list(text).empty()) job.over = false;
   job.cancelled_unbegun = state == "CANCELLED" && node_list(text).empty();
   job.failed = state == "FAILED";
   job.node_failed = state == "NODE_FAIL" || reason == "NodeDown";

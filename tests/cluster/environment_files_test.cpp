@@ -114,6 +114,65 @@ TEST(InheritedFindings, WhatTheNodesFilesSayIsNotTheShells) {
   EXPECT_EQ(about("NCCL_TOPO_FILE"), "");
 }
 
+/// Neither octet nor a container's runtime brings the host's /etc/nccl.conf into the container.
+TEST(InheritedFindings, WhatTheHostsFilesSayATrainingInAContainerNeedNotHave) {
+  const TempFolder folder;
+  write_bytes(folder / "etc/nccl.conf", "NCCL_IB_PCI_RELAXED_ORDERING=1\n");
+  ClusterProfile profile = read_profile("ibm-infiniband");
+  const auto found = [&] {
+    std::string out;
+    for (const Finding& f :
+         inherited_findings(inherited_variables(Machine(folder.path()), &profile), "2.28.9", profile, "/run")) {
+      out += fmt::format("{}: {}\n", name_of(f.state), f.advice);
+    }
+    return out;
+  };
+  const std::string on_nodes = "; this value is of /etc/nccl.conf: a job has what that file says on its nodes\n";
+  const std::string of_host =
+      "; this value is of /etc/nccl.conf of this host: training in a container has it only if the image or a mount "
+      "brings that file";
+  EXPECT_TRUE(found().starts_with("ok: ")) << found();
+  EXPECT_HAS(found(), on_nodes);
+  profile.container.image = "/images/octet.sqsh";
+  EXPECT_TRUE(found().starts_with("warning: ")) << found();
+  EXPECT_HAS(found(), of_host + "; write it into environment.variables\n");
+  EXPECT_EQ(environment_findings(profile, "/run", inherited_variables(Machine(folder.path()), &profile)).size(), 1U);
+
+  // As a step octet is in the image's container itself, and on the host where the profile says how to start one.
+  write_bytes(folder / "commands/env", "SLURM_STEP_ID=0\n");
+  EXPECT_TRUE(found().starts_with("ok: ")) << found();
+  EXPECT_HAS(found(), on_nodes);
+  profile.container.image = "";
+  profile.software.container = {"apptainer", "exec", "octet.sif"};
+  EXPECT_TRUE(found().starts_with("warning: ")) << found();
+  EXPECT_HAS(found(), of_host + "; write it into environment.variables\n");
+  profile.environment.variables = {
+      {.name = "NCCL_IB_PCI_RELAXED_ORDERING", .value = "", .reason = "old", .unset = true}};
+  EXPECT_HAS(found(), of_host + ", also where environment.variables unsets it: write a value there\n");
+}
+
+/// The job's NCCL_CONF_FILE may be another than the shell's, or none.
+TEST(InheritedFindings, TheFileIsReadThatTheJobNames) {
+  const TempFolder folder;
+  write_bytes(folder / "commands/env", "HOME=/home/u\nNCCL_CONF_FILE=/shell.conf\n");
+  write_bytes(folder / "shell.conf", "NCCL_IB_QPS=4\nof the shell\n");
+  write_bytes(folder / "jobs.conf", "NCCL_IB_SL=1\nof the job\n");
+  write_bytes(folder / "home/u/.nccl.conf", "NCCL_IB_DISABLE=1\nof the home\n");
+  const Machine machine(folder.path());
+  ClusterProfile profile = read_profile("ibm-infiniband");
+  const auto read = [&] {
+    std::string out;
+    for (const auto& [name, one] : inherited_variables(machine, &profile).files) out += name + " " + one.file + "\n";
+    for (const Finding& f : conf_file_findings(machine, own_conf_file(&profile))) out += f.seen + "\n";
+    return out;
+  };
+  EXPECT_EQ(read(), "NCCL_IB_QPS /shell.conf\nof the shell\n");
+  profile.environment.variables = {{"NCCL_CONF_FILE", "/jobs.conf", "ours"}};
+  EXPECT_EQ(read(), "NCCL_IB_SL /jobs.conf\nof the job\n");
+  profile.environment.variables = {{.name = "NCCL_CONF_FILE", .value = "", .reason = "old", .unset = true}};
+  EXPECT_EQ(read(), "NCCL_IB_DISABLE /home/u/.nccl.conf\nof the home\n");
+}
+
 TEST(FileFindings, FilesThatVariablesName) {
   const TempFolder folder;
   write_bytes(folder / "etc/topo.xml", "<system/>");

@@ -265,6 +265,13 @@ TEST(SlurmJob, WhetherProcessesOfItAreLeft) {
                             "RESV_DEL_HOLD", "STAGE_OUT"}) {
     EXPECT_TRUE(parse_slurm_job(fmt::format("   JobState={} Reason=None\n", state)).over) << state;
   }
+  const auto reservation_lost = [](const char* nodes) {
+    return parse_slurm_job(
+        fmt::format("   JobState=RESV_DEL_HOLD Reason=Reservation_(null)_is_invalid\n   NodeList={}\n", nodes));
+  };
+  EXPECT_TRUE(reservation_lost("").over);
+  EXPECT_TRUE(reservation_lost("(null)").over);
+  EXPECT_FALSE(reservation_lost("n[1-2]").over) << "it runs";
   EXPECT_FALSE(parse_slurm_job("").known);
   EXPECT_FALSE(parse_slurm_job("").over);
   EXPECT_EQ(parse_slurm_job("   JobState=RUNNING Reason=None\n   Requeue=1 Restarts=3 BatchFlag=2\n").restarts, 3);

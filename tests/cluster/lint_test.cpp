@@ -146,6 +146,7 @@ TEST(Lint, VariablesThatContradictEachOther) {
     Environment environment;
     const char *about, *state, *part;
   };
+  const char* const checker = "NCCL_SHIMNET_GUEST_CONFIG_CHECKER_CONFIG_FILE";
   const Pair pairs[] = {
       {{{"NCCL_IB_DISABLE", "1"}, {"NCCL_NET", "IB"}}, "NCCL_IB_DISABLE", "bad", "NCCL_NET=IB: the network that NCCL"},
       {{{"NCCL_NET_PLUGIN", "none"}, {"NCCL_NET", "AWS Libfabric"}},
@@ -168,7 +169,8 @@ TEST(Lint, VariablesThatContradictEachOther) {
       {{{"NCCL_ALGO", "CollNetDirect"}}, "NCCL_ALGO", "bad", "needs NCCL_COLLNET_ENABLE=1"},
       {{{"NCCL_SHM_DISABLE", "1"}, {"NCCL_P2P_DISABLE", "1"}}, "NCCL_SHM_DISABLE", "bad", "over the network"},
       {{{"NCCL_PROTO", "Simple,LL128"}, {"NCCL_NET", "AWS Libfabric"}}, "NCCL_PROTO", "bad", "corrupted"},
-      {{{"NCCL_PROTO", "Simple,LL128"}, {"NCCL_NET", "fastrak"}}, "NCCL_PROTO", "warning", "Google's A3 Mega"},
+      {{{"NCCL_PROTO", "Simple,LL128"}, {checker, "/a.textproto"}}, "NCCL_PROTO", "warning", "Google's A3 Mega"},
+      {{{"NCCL_PROTO", "LL"}, {"NCCL_NET", "FasTrak"}}, "NCCL_PROTO", "warning", "wrong at other sizes"},
       {{{"NCCL_NET_GDR_LEVEL", "SYS"}, {"FI_PROVIDER", "cxi"}}, "NCCL_NET_GDR_LEVEL", "warning", "cross the CPU"},
       {{{"NCCL_NET_GDR_LEVEL", "PHB"}, {"FI_PROVIDER", "efa"}}, "NCCL_NET_GDR_LEVEL", "warning", "cross the CPU"},
       {{{"NCCL_DEBUG_SUBSYS", "NET"}, {"NCCL_DEBUG", "WARN"}}, "NCCL_DEBUG_SUBSYS", "warning", "NCCL_DEBUG=INFO"},
@@ -195,7 +197,7 @@ TEST(Lint, VariablesThatContradictEachOther) {
                                     {{"NCCL_ALGO", "ring,collnetdirect"}, {"NCCL_COLLNET_ENABLE", "1"}},
                                     {{"NCCL_MIN_CTAS", "8"}, {"NCCL_MAX_CTAS", "8"}},
                                     {{"NCCL_NVLS_ENABLE", "1"}, {"NCCL_CUMEM_ENABLE", "0"}},
-                                    {{"NCCL_PROTO", "Simple"}, {"NCCL_NET", "FasTrak"}},
+                                    {{"NCCL_PROTO", "Simple,LL128"}, {checker, "/a.textproto"}},
                                     {{"NCCL_NET_GDR_LEVEL", "PHB"}, {"FI_PROVIDER", "cxi"}},
                                     {{"UCX_TLS", "tcp,self"}, {"UCX_NET_DEVICES", "eth0"}},
                                     {{"UCX_TLS", "rc"}, {"UCX_NET_DEVICES", "mlx5_0:1"}}};
@@ -203,7 +205,8 @@ TEST(Lint, VariablesThatContradictEachOther) {
     for (const auto& [name, value] : environment) {
       EXPECT_EQ(text(environment, name, "bad"), "") << name << '=' << value;
       // Of these a value alone is warned of, too.
-      if (name == "NCCL_ALGO" || name == "NCCL_COLLNET_ENABLE" || name == "NCCL_CUMEM_ENABLE" || name == "UCX_TLS") {
+      if (name == "NCCL_ALGO" || name == "NCCL_COLLNET_ENABLE" || name == "NCCL_CUMEM_ENABLE" || name == "UCX_TLS" ||
+          name == "NCCL_PROTO") {
         continue;
       }
       EXPECT_EQ(text(environment, name, "warning"), "") << name << '=' << value;
@@ -228,10 +231,16 @@ TEST(Lint, APluginMayReadWhatNcclDoesNot) {
   EXPECT_TRUE(text("NCCL_FOO_BAR_BAZ", {{"NCCL_TUNER_PLUGIN", "libnccl-tuner.so"}}).starts_with("ok"));
   EXPECT_TRUE(text("NCCL_FOO_BAR_BAZ", {{"NCCL_TUNER_CONFIG_PATH", "/x"}}).starts_with("ok"));
   EXPECT_EQ(text("NCCL_IB_TIMEOUTS", plugin), unread + "; nearest: NCCL_IB_TIMEOUT\n");
-  for (const char* net : {"IB", "socket", "AWS Libfabric", ""}) {
+  for (const char* net : {"IB", "socket", "AWS Libfabric", "IBext_v10", "ibext", ""}) {
     EXPECT_EQ(text("NCCL_FOO_BAR_BAZ", {{"NCCL_NET", net}}), unread + "\n") << net;
   }
-  EXPECT_EQ(text("NCCL_FOO_BAR_BAZ", {{"NCCL_TUNER_PLUGIN", "none"}}), unread + "\n");
+  for (const char* tuner : {"none", "None", "", "octet", "/opt/lib/libnccl-tuner-octet.so", "ofi",
+                            "/opt/aws-ofi-nccl/lib/libnccl-ofi-tuner.so"}) {
+    EXPECT_EQ(text("NCCL_FOO_BAR_BAZ", {{"NCCL_TUNER_PLUGIN", tuner}}), unread + "\n") << tuner;
+  }
+  EXPECT_TRUE(text("NCCL_FOO_BAR_BAZ", {{"NCCL_TUNER_PLUGIN", "/octet/lib/libnccl-profiler.so"}}).starts_with("ok"));
+  EXPECT_EQ(text("NCCL_FOO_BAR_BAZ", {{"NCCL_NET", "OFI"}, {"NCCL_TUNER_PLUGIN", "libnccl-tuner.so"}}), unread + "\n");
+  EXPECT_EQ(text("NCCL_FOO_BAR_BAZ", {{"NCCL_TUNER_CONFIG_PATH", ""}, {"NCCL_TUNER_CONFIG_FILE", ""}}), unread + "\n");
   EXPECT_TRUE(text("NCCL_FASTRAK_IFNAME", plugin).starts_with("ok"));
   const std::string inert = text("NCCL_FASTRAK_IFNAME", {{"NCCL_NET", "IB"}});
   EXPECT_TRUE(inert.starts_with("warning: the plugin's network in NCCL_NET has no effect")) << inert;

@@ -61,6 +61,20 @@ TEST_F(JobBody, AHeldJobIsNoSuccessor) {
               "7 BeginTime\n8 Dependency\n9 JobHeldUser\n10 launch failed requeued held\n11 JobHeldAdmin\n"
               "12 JobHoldMaxRequeue\n");
   EXPECT_EQ(body("successors").out, "8\n");
+  for (const char* why : {"job requeued in held state", "job requeued in special exit state"}) {
+    write_bytes(fake / "queue", fmt::format("7 None\n8 {}\n9 Dependency\n", why));
+    EXPECT_EQ(body("successors; is_one_held && echo held").out, "held\n") << why;
+  }
+}
+
+/// Slurm calls the reservation of such a job invalid, too (23.11 to 25.05); squeue's last column has its nodes.
+TEST_F(JobBody, AJobThatHasNodesDoesNotWait) {
+  write_bytes(fake / "queue",
+              "5 Reservation (null) is invalid|v1\n6 Reservation ai is invalid|v[1-2]\n7 None|v3\n8 Dependency|\n");
+  EXPECT_EQ(body("waiting; successors; is_one_held && echo held").out, "8 Dependency\n8\n");
+  expect_in("--format=%A %r|%N\n", read("calls"));
+  program("squeue", "#!/bin/bash\nexit 1\n");
+  EXPECT_EQ(body("set -o pipefail; waiting || echo silent").out, "silent\n");
 }
 
 /// To squeue they are not pending, so that they have to be asked for by their state.

@@ -20,6 +20,7 @@ TEST_F(Submit, SaysHowAJobThatIsHeldGoesOn) {
                                   {"(JobHoldMaxRequeue)", true},
                                   {"(launch failed requeued held)", true},
                                   {"(job requeued in held state)", true},
+                                  {"(job requeued in special exit state)", true},
                                   {"(Dependency)", false}}) {
     write_bytes(fake / "queue",
                 fmt::format("101|PENDING, 0:00 of 30:00, 2 nodes {}|{}|{}/job.sh\n", why, name_of("101"), file("")));

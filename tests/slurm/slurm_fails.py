@@ -142,7 +142,7 @@ def a_sick_node_is_left_out_beside_a_job_whose_reservation_has_ended(folder):
     changes = finds_a_sick_node(folder)
     changes[r"^octet=.*$"] += f"; until [[ -e {folder}/has-ended ]]; do sleep 0.2; done"
     run.submit_changed(2, changes)
-    end = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + 5))
+    end = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + 15))
     reservation = output_of("scontrol", "create", "reservation", "StartTime=now", f"EndTime={end}",
                             f"Users={getpass.getuser()}", "NodeCnt=2", "Flags=IGNORE_JOBS").split()[-1]
     held = output_of("sbatch", "--parsable", f"--reservation={reservation}", run.dir / "job.sh").strip()

@@ -112,23 +112,24 @@ void replace(Findings& findings, const Findings& by) {
 }
 
 /// What the files say that variables name, and those of NCCL's variables.
-void add_files(const Environment& environment, const Machine& machine, Findings& findings) {
+void add_files(const Environment& environment, const Machine& machine, const ClusterProfile* profile,
+               Findings& findings) {
   for (Finding& f : file_findings(environment, machine)) {
     std::erase_if(findings, [&](const Finding& one) { return one.check == f.check && one.state == FindingState::ok; });
     findings.push_back(std::move(f));
   }
-  for (Finding& f : conf_file_findings(machine)) findings.push_back(std::move(f));
+  for (Finding& f : conf_file_findings(machine, own_conf_file(profile))) findings.push_back(std::move(f));
 }
 
 int explain_environment(const Options& o, const Machine& machine, const ClusterProfile* profile) {
   const std::string nccl = o.nccl.empty() ? find_nccl(machine).version : o.nccl;
-  const InheritedVariables inherited = inherited_variables(machine);
+  const InheritedVariables inherited = inherited_variables(machine, profile);
   const Environment environment = effective_environment(inherited);
   const LocalDevices devices = local_devices(machine);
   Findings findings = lint(read_variable_table(), environment, nccl, profile, &devices);
   add_origins(inherited, findings);
   if (profile != nullptr) replace(findings, inherited_findings(inherited, nccl, *profile, run_dir_of(o)));
-  add_files(environment, machine, findings);
+  add_files(environment, machine, profile, findings);
   if (o.json) {
     log::out("{}", to_json({.node = machine.name(), .time = 0, .versions = {{"nccl", nccl}}, .findings = findings}));
     return exit_code(healthy(findings));

@@ -60,7 +60,7 @@ std::string way_out(const QueuedJob& job) {
     return std::ranges::any_of(reasons, [&](const char* reason) { return job.text.find(reason) != std::string::npos; });
   };
   std::string command;
-  if (says({"Held", " held", "JobHold", " was deleted)", "ReservationDeleted"})) {
+  if (says({"Held", " held", "special exit state", "JobHold", " was deleted)", "ReservationDeleted"})) {
     command = fmt::format("scontrol release {}", job.id);
   } else if (says({" is invalid)", "ReservationInvalid"})) {  // a release is for administrators there
     command = fmt::format("scontrol update JobId={} ReservationName=NAME", job.id);

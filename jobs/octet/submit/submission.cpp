@@ -149,7 +149,8 @@ Submission prepare(const SubmitCommand& command, const ClusterProfile& profile, 
   out.job = job_of(command.options, profile, config.run_dir);
   out.job.slurm = slurm;
   out.job.steps = config.train.steps;
-  for (const std::string& finding : environment_findings(profile, config.run_dir, inherited_variables(Machine()))) {
+  for (const std::string& finding :
+       environment_findings(profile, config.run_dir, inherited_variables(Machine(), &profile))) {
     log::warning("{}", finding);
   }
   out.notes = check_submission(out.run, command.options, profile, out.job);

@@ -204,7 +204,7 @@ int print_profile(const SubmitCommand& command) {
 /// As it is in a job without a run directory; what is odd about it goes to stderr, past the shell that reads this.
 int print_environment(const SubmitCommand& command) {
   const ClusterProfile profile = profile_to_print(command);
-  for (const std::string& finding : environment_findings(profile, "", inherited_variables(Machine()))) {
+  for (const std::string& finding : environment_findings(profile, "", inherited_variables(Machine(), &profile))) {
     log::warning("{}", finding);
   }
   fmt::print(std::cout, "{}", environment_lines(profile, job_environment(profile, "")));

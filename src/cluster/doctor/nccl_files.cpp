@@ -19,7 +19,7 @@ Findings node_checks::check_nccl_files(const Examination& e) {
     unset = unset_variables(*e.profile);
     in_container = !e.profile->software.container.empty();
   }
-  environment.merge(effective_environment(inherited_variables(e.machine), unset));
+  environment.merge(effective_environment(inherited_variables(e.machine, e.profile), unset));
   Findings out;
   for (const Finding& f : file_findings(environment, e.machine)) {
     // With software.container octet is on the host, and the training in the container.

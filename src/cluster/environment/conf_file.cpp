@@ -28,8 +28,9 @@ std::vector<std::string> homes(const Machine& machine) {
 }
 
 /// Calls `each` with file, number and text of every line that is no comment and not empty.
-void for_lines(const Machine& machine, const std::function<void(const std::string&, int, const std::string&)>& each) {
-  for (const std::string& file : conf_files(machine)) {
+void for_lines(const Machine& machine, const std::optional<std::string>& own,
+               const std::function<void(const std::string&, int, const std::string&)>& each) {
+  for (const std::string& file : conf_files(machine, own)) {
     std::istringstream lines(machine.read(file).value_or(""));
     int number = 0;
     for (std::string line; std::getline(lines, line);) {
@@ -52,10 +53,10 @@ std::string problem_of(const std::string& line) {
 
 }  // namespace
 
-std::vector<std::string> conf_files(const Machine& machine) {
+std::vector<std::string> conf_files(const Machine& machine, const std::optional<std::string>& own) {
   std::vector<std::string> out;
-  if (const std::string own = machine.variable("NCCL_CONF_FILE"); !own.empty()) {
-    out.push_back(own);
+  if (const std::string named = own.value_or(machine.variable("NCCL_CONF_FILE")); !named.empty()) {
+    out.push_back(named);
   } else {
     for (const std::string& home : homes(machine)) out.push_back(home + "/.nccl.conf");
   }
@@ -63,9 +64,9 @@ std::vector<std::string> conf_files(const Machine& machine) {
   return out;
 }
 
-std::map<std::string, ConfValue> conf_values(const Machine& machine) {
+std::map<std::string, ConfValue> conf_values(const Machine& machine, const std::optional<std::string>& own) {
   std::map<std::string, ConfValue> out;
-  for_lines(machine, [&](const std::string& file, int, const std::string& line) {
+  for_lines(machine, own, [&](const std::string& file, int, const std::string& line) {
     const std::size_t equals = line.find('=');
     if (equals == std::string::npos || !problem_of(line).empty()) return;
     const std::string name = line.substr(0, equals);
@@ -74,9 +75,9 @@ std::map<std::string, ConfValue> conf_values(const Machine& machine) {
   return out;
 }
 
-Findings conf_file_findings(const Machine& machine) {
+Findings conf_file_findings(const Machine& machine, const std::optional<std::string>& own) {
   Findings out;
-  for_lines(machine, [&](const std::string& file, int number, const std::string& line) {
+  for_lines(machine, own, [&](const std::string& file, int number, const std::string& line) {
     const std::string problem = trimmed(line).starts_with('#') ? "" : problem_of(line);
     if (!problem.empty()) {
       out.push_back(

@@ -15,10 +15,36 @@ Environment as_environment(const std::vector<EnvironmentValue>& values) {
   return out;
 }
 
+/// Whether the training does not see this machine's files. With container.image octet itself is in the container where
+/// it is a step; with software.container it never is.
+bool is_apart(const Machine& machine, const ClusterProfile& p) {
+  return !p.software.container.empty() || (!p.container.image.empty() && machine.variable("SLURM_STEP_ID").empty());
+}
+
+/// What there is to know of a value of one of NCCL's files.
+std::string about_file(const std::string& file, bool of_host, bool is_unset) {
+  const std::string has =
+      of_host ? " of this host: training in a container has it only if the image or a mount brings that file"
+              : ": a job has what that file says on its nodes";
+  const std::string advice = is_unset  ? ", also where environment.variables unsets it: write a value there"
+                             : of_host ? "; write it into environment.variables"
+                                       : "";
+  return fmt::format("; this value is of {}{}{}", file, has, advice);
+}
+
 }  // namespace
 
-InheritedVariables inherited_variables(const Machine& machine) {
-  InheritedVariables out{.shell = {}, .files = conf_values(machine)};
+std::optional<std::string> own_conf_file(const ClusterProfile* profile) {
+  if (profile == nullptr) return std::nullopt;
+  const auto& variables = profile->environment.variables;
+  const auto own = std::ranges::find(variables, "NCCL_CONF_FILE", &EnvironmentValue::name);
+  return own == variables.end() ? std::nullopt : std::optional(own->unset ? "" : own->value);
+}
+
+InheritedVariables inherited_variables(const Machine& machine, const ClusterProfile* profile) {
+  InheritedVariables out{.shell = {},
+                         .files = conf_values(machine, own_conf_file(profile)),
+                         .of_host = profile != nullptr && is_apart(machine, *profile)};
   for (const auto& [name, value] : machine.environment()) {
     if (is_linted(name)) out.shell.emplace(name, value);
   }
@@ -55,13 +81,12 @@ Findings inherited_findings(const InheritedVariables& inherited, const std::stri
     if (of_job.contains(f.check) || !all.contains(f.check)) continue;
     const std::string file = file_of(inherited, f.check, unset);
     const bool is_unset = std::ranges::count(unset, f.check) > 0;
-    if (f.state == FindingState::ok && (file.empty() || is_unset)) f.state = FindingState::warning;
+    if (f.state == FindingState::ok && (file.empty() || is_unset || inherited.of_host)) f.state = FindingState::warning;
     if (file.empty()) {
       f.advice +=
           fmt::format("; the job of {} does not set it: unset it, or say why in environment.variables", profile.name);
     } else {
-      f.advice += fmt::format("; this value is of {}: a job has what that file says on its nodes{}", file,
-                              is_unset ? ", also where environment.variables unsets it: write a value there" : "");
+      f.advice += about_file(file, inherited.of_host, is_unset);
     }
     out.push_back(std::move(f));
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,14 @@ namespace octet {
 struct InheritedVariables {
   Environment shell;                       ///< of this process' environment, those that lint explains
   std::map<std::string, ConfValue> files;  ///< of NCCL's files (conf_file.h)
+  bool of_host = false;  ///< the files are the host's, while the training runs in a container with files of its own
 };
-InheritedVariables inherited_variables(const Machine& machine);
+/// With a profile, as its job has them: the file is read that NCCL_CONF_FILE names there.
+InheritedVariables inherited_variables(const Machine& machine, const ClusterProfile* profile = nullptr);
+
+/// What a profile makes of NCCL_CONF_FILE: its value, empty where it unsets the variable; nothing where it leaves what
+/// the shell has, as does none.
+std::optional<std::string> own_conf_file(const ClusterProfile* profile);
 
 /// Both together as NCCL sees them. The shell is taken without the variables `unset`, for which NCCL then goes to its
 /// files.
@@ -29,7 +36,7 @@ std::string file_of(const InheritedVariables& inherited, const std::string& name
 /// Findings about inherited variables that lint explains and the job of the profile does not set; lint sees them
 /// together with the job's own. Those that the profile does not unset either have leaked from the shell or a module:
 /// none of these findings is ok. Those of NCCL's files come with the nodes, and are ok unless the profile unsets what a
-/// file then brings back.
+/// file then brings back, or a container may lack the file.
 Findings inherited_findings(const InheritedVariables& inherited, const std::string& nccl_version,
                             const ClusterProfile& profile, const std::string& run_dir);
 

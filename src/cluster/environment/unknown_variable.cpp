@@ -35,14 +35,26 @@ bool is_own_network(const std::string& net) {
   return same_text(net, "IB") || same_text(net, "Socket");
 }
 
+/// Networks that read no name of NCCL's form but the table's: its own, that of the SHARP plugin (IBext_vN), and
+/// aws-ofi-nccl, whose names begin otherwise.
+bool is_known_network(const std::string& net) {
+  return is_own_network(net) || is_libfabric(net) || same_text(net.substr(0, 5), "IBext");
+}
+
+/// Octet's tuner and aws-ofi-nccl's read none either. A tuner is named by its file or by a part of the file's name.
+bool is_known_tuner(const std::string& tuner) {
+  const std::string file = tuner.substr(tuner.rfind('/') + 1);
+  return same_text(file, "none") || file == "octet" || file == "ofi" || file.find("-octet") != std::string::npos ||
+         file.find("-ofi") != std::string::npos;
+}
+
 /// The variable by which NCCL loads a plugin whose names are not known: "NCCL_NET=FasTrak"; empty where there is none.
-/// aws-ofi-nccl's begin otherwise.
 std::string plugin_in_use(const Environment& environment) {
   const std::string net = value_of(environment, "NCCL_NET"), tuner = value_of(environment, "NCCL_TUNER_PLUGIN");
-  if (!net.empty() && !is_own_network(net) && !is_libfabric(net)) return "NCCL_NET=" + net;
-  if (!tuner.empty() && !same_text(tuner, "none")) return "NCCL_TUNER_PLUGIN=" + tuner;
+  if (!net.empty() && !is_known_network(net)) return "NCCL_NET=" + net;
+  if (!tuner.empty() && !is_known_tuner(tuner) && !is_libfabric(net)) return "NCCL_TUNER_PLUGIN=" + tuner;
   for (const char* name : {"NCCL_TUNER_CONFIG_PATH", "NCCL_TUNER_CONFIG_FILE"}) {
-    if (environment.contains(name)) return name;
+    if (!value_of(environment, name).empty()) return name;
   }
   return "";
 }
