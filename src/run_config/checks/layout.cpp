@@ -39,7 +39,7 @@ ParallelConfig mesh_of(const RunConfig& config, std::int64_t ranks, const Origin
 }  // namespace
 
 ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const Origins& origins) {
-  const ParallelConfig p = mesh_of(config, ranks, origins);
+  ParallelConfig p = mesh_of(config, ranks, origins);
   check_layout(config, p, origins);
   return p;
 }

@@ -75,6 +75,7 @@ void load_scaling(Float8Scaling& scaling, CheckpointSource& source, Stream& stre
 std::int64_t saver_bytes(const std::vector<checkpoint::DevicePiece>& pieces_of_rank, const MeshShape& mesh,
                          bool in_groups) {
   std::vector<checkpoint::HeldPiece> held;
+  held.reserve(pieces_of_rank.size());
   for (const checkpoint::DevicePiece& p : pieces_of_rank) {
     held.push_back({static_cast<std::int32_t>(held.size()), p.box, p.box.extent.elements() * size_of(p.tensor.dtype)});
   }
