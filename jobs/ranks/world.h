@@ -23,8 +23,8 @@ Device& open_device(DeviceType device, const MpiRuntime& mpi, Communicator& cont
 
 /// All ranks for work on that stream: MPI between CPUs, NCCL between GPUs, `control` (MPI) introducing them to each
 /// other. NCCL is told first, by the environment, whether it takes NVLink SHARP (nvls.h) and by what it is tuned
-/// (nccl_tuner.h). Rank 0 warns where ranks of a node do not follow each other (node_order.h). Collective; before there
-/// is any other communicator of NCCL.
+/// (nccl_tuner.h). Between GPUs, rank 0 warns where ranks of a node do not follow each other (node_order.h).
+/// Collective; before there is any other communicator of NCCL.
 std::unique_ptr<Communicator> make_world(Stream& stream, const MpiRuntime& mpi, Communicator& control,
                                          const NcclSettings& settings);
 
